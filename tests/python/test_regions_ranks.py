@@ -49,3 +49,48 @@ def test_the_slowest_rank_is_named(marked: Path, run: Run) -> None:
     }  # fmt: skip
     parts = read(run, "regions", marked, "--executions")["parts"]
     assert [row["slowest_rank"] for row in parts if row["path"] == "solve"] == [3, 3]
+
+
+def test_selected_ranks_have_regions_of_their_own(marked: Path, run: Run) -> None:
+    """Ranks 0 and 2 are never in update, and rank 3, the slowest in solve, does not count."""
+    found = read(run, "regions", marked, "--rank", "0,2", "--all-ranks")
+    assert {
+        row["name"]: (row["ranks"], row["calls"], row["time_ns"], row["slowest_rank"], row["rank_max_ns"])
+        for row in found["regions"]
+    } == {
+        "": (2, 2, 400 * MS, 0, 200 * MS), "set-up": (2, 2, 80 * MS, 0, 40 * MS),
+        "solve": (2, 4, 278 * MS, 2, 145 * MS), "time steps": (2, 4, 222 * MS, 2, 117 * MS),
+        "exchange": (2, 12, 84 * MS, 2, 48 * MS), "norm": (2, 12, 126 * MS, 0, 63 * MS),
+        "output": (2, 4, 48 * MS, 0, 24 * MS),
+    }  # fmt: skip
+    assert {row["rank"] for row in found["ranks"]} == {0, 2}
+    assert [row["share"] for row in found["regions"] if row["name"] == "solve"] == [278 / 400]
+    assert [(row["name"], row["sum"]) for row in found["metrics"] if row["path"] == "solve/time steps"] == [
+        ("residual", 3.9375)
+    ]
+    assert (
+        sum(row["iterations"] for row in found["histograms"])
+        == sum(row["calls"] for row in found["loops"])
+        == 12
+    )
+
+
+def test_all_ranks_selected_by_number_are_all_ranks(marked: Path, run: Run) -> None:
+    options = ("regions", marked, "--all-ranks", "--iterations", "--executions", "--unfold")
+    assert read(run, *options, "--rank", "0-3") == read(run, *options)
+
+
+def test_the_time_in_communicators_is_that_of_the_selected_ranks(marked: Path, run: Run) -> None:
+    def times(*ranks: str) -> dict[tuple[int, str], tuple[int, int]]:
+        rows = read(run, "regions", marked, "--unfold", *ranks)["communicators"]
+        return {(row["region"], row["communicator"]): (row["calls"], row["time_ns"]) for row in rows}
+
+    apart = [times("--rank", str(rank)) for rank in range(4)]
+    assert times() == {
+        key: tuple(map(sum, zip(*(of[key] for of in apart if key in of)))) for key in set().union(*apart)
+    }
+
+
+def test_ranks_that_are_not_there_are_refused(marked: Path, run: Run) -> None:
+    done = run("regions", marked, "--rank", "4")
+    assert (done.exit_code, done.stderr) == (2, "commlens: no rank 4 in this profile; the highest is 3\n")

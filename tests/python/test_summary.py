@@ -99,11 +99,19 @@ def test_other_commands_say_the_same(both: tuple[Path, Path], run: Run, argument
     assert found == [{**row, "members": ""} if "members" in row else row for row in wanted]
 
 
-@pytest.mark.parametrize("options", [("--all-ranks",), ("--rank", "0"), ("--time", "0.1:"), ("--members",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", "--all-ranks"), ("report", "--rank", "0"), ("report", "--time", "0.1:"), ("report", "--members"),
+        ("regions", "--all-ranks"), ("regions", "--rank", "0"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
 def test_what_only_single_ranks_tell_is_refused(
-    both: tuple[Path, Path], run: Run, options: tuple[str, ...]
+    both: tuple[Path, Path], run: Run, arguments: tuple[str, ...]
 ) -> None:
-    result = run("report", both[1], *options)
+    command, *options = arguments
+    result = run(command, both[1], *options)
     assert result.exit_code == 2
     assert result.stderr == (
         f"commlens: {options[0]} needs data of single ranks, but this profile has summary detail: "

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from commlens.cli.options import format_option, profile_argument, sql_option, top_option
+from commlens.cli.options import format_option, profile_argument, rank_option, sql_option, top_option
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
@@ -28,6 +28,7 @@ DEFAULT_TOP = 10
     is_flag=True,
     help="Show each iteration of a loop separately, with the regions nested in it.",
 )
+@rank_option
 @click.option(
     "--all-ranks",
     is_flag=True,
@@ -52,6 +53,7 @@ def regions(
     profile: str,
     executions: bool,
     iterations: bool,
+    ranks: tuple[tuple[int, int], ...] | None,
     all_ranks: bool,
     depth: int | None,
     top: int,
@@ -73,7 +75,7 @@ def regions(
     """
     by = (*(["execution"] if executions else []), *(["iteration"] if iterations else []))
     with open_profile(profile) as connection:
-        found = read_regions(connection, by, fold=not unfold, all_ranks=all_ranks)
+        found = read_regions(connection, by, fold=not unfold, all_ranks=all_ranks, ranks=ranks or ())
         warnings = read_run(connection).warnings()
     screen = Screen()
     if show_sql:
