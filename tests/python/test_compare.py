@@ -279,6 +279,20 @@ def test_an_outlier_is_named_with_what_is_different(tmp_path: Path, run: Run) ->
     assert " run in " not in run("compare", *paths[:3], "--", paths[0]).stdout
 
 
+def test_a_setting_of_the_others_that_an_outlier_lacks_is_named(tmp_path: Path, run: Run) -> None:
+    """A label cannot take the place of a fact: the run of 5 s is the outlier, whatever its label says."""
+    paths = []
+    for i in range(6):
+        build = small_builder()
+        build.meta["elapsed_ns"] = str((5000 if i == 3 else 1000 + i) * MS)
+        value = [] if i == 3 else [("environment", "OMP_NUM_THREADS", "4", 4)]
+        build.settings = [*value, ("label", "elapsed_ns", "7", 4)]
+        paths.append(build.write(tmp_path / f"{i}.db"))
+    output = run("compare", *paths, "--", paths[0]).stdout
+    expected = f"slow run in A: {paths[3]}, 5.00 s: OMP_NUM_THREADS nothing instead of 4"
+    assert [line for line in output.splitlines() if " run in " in line] == [expected]
+
+
 def test_nothing_to_say_is_said(small: Path, run: Run) -> None:
     assert run("compare", small, small).stdout.startswith("no difference is shown: ")
 
@@ -356,6 +370,36 @@ def test_an_unreadable_profile_is_one_line_and_the_others_are_compared(
     assert (result.exit_code, len(result.stderr.splitlines())) == (3, 2)
     assert "no difference is shown" in result.stdout
     assert run("compare", "--keep-going", small, "--", bad).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("text.db", "not a profile: not an SQLite file"),
+        ("cut.db", "truncated to 20000 of "),
+        ("other.db", "not a profile: "),
+        ("version1.db", "has schema version 1, but this commlens reads 2 and later: use an older commlens"),
+        ("missing.db", "no such file"),
+    ],
+)
+def test_each_kind_of_unreadable_profile_has_its_line(
+    small: Path, tmp_path: Path, run: Run, name: str, message: str
+) -> None:
+    path = tmp_path / name
+    if name == "text.db":
+        path.write_text("not a profile")
+    elif name == "cut.db":
+        path.write_bytes(small.read_bytes()[:20000])
+    elif name == "other.db":
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("CREATE TABLE notes (text TEXT)")
+    elif name == "version1.db":
+        path.write_bytes((Path(__file__).parents[1] / "profiles" / name).read_bytes())
+    result = run("compare", "--keep-going", small, path, "--", small)
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"commlens: {path}: {message}")
+    assert result.exit_code == 3
+    assert result.stdout.startswith("no difference is shown")
 
 
 @pytest.mark.parametrize("arguments", [["a"], ["a", "b", "c"], ["a", "--"], ["a", "--", "b", "--", "c"]])

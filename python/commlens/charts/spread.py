@@ -142,5 +142,5 @@ def distribution(sources: Sequence[Source], names: Sequence[str], of: str) -> Sp
     column = ", ".join("communicators of" if name == COMM_SIZE else name for name in names)
     title = ("Run time" if of == "elapsed" else "MPI time") + (f" by {', '.join(names)}" if names else "")
     what = f"{axis} from MPI_Init to MPI_Finalize" if of == "elapsed" else axis
-    about = f"{many(len(sources), 'run')}; {what}; box: quartiles and median; whiskers: values within 1.5 box lengths"
+    about = f"{many(len(sources), 'run')}; {what}; box: quartiles; whiskers: within 1.5 box lengths"
     return Spread(title, about, axis, column or "runs", groups)
