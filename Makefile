@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick coverage proof fuzz kills sanitize soak bench overhead scale algorithms hosts fmt lint gen install clean
+.PHONY: help setup build demo test test-quick coverage proof fuzz kills sanitize soak bench overhead study scale algorithms hosts fmt lint gen install clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -51,6 +51,9 @@ bench:       ## added nanoseconds per call, against no tool
 
 overhead:    ## cost of commlens for programs, calls and memory, with intervals: hours; docs/evidence/overhead.md
 	@tools/bench.sh overhead.py
+
+study:       ## which algorithm of MPI_Alltoall is the fastest for an FFT: minutes; writes docs/cases/fft.md
+	@tools/bench.sh study.py
 
 scale:       ## cost of MPI_Finalize with up to 4,096 virtual ranks; docs/evidence/scale.md
 	@tools/scale.sh
