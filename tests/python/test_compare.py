@@ -11,6 +11,7 @@ from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -232,6 +233,32 @@ def test_an_untested_time_fails_only_if_allowed(tmp_path: Path, run: Run) -> Non
     )
     result = run("compare", *paths, "--fail-if", "time > 5%", "--untested")
     assert (result.exit_code, result.stderr) == (1, "")
+
+
+def test_each_condition_is_a_test_case_of_junit(tmp_path: Path, run: Run) -> None:
+    before, after = program(), program()
+    after.comms[2].user_name = "<rows>"
+    after.count(2, "MPI_Bcast", 1, 3, 10 * MS, size=8, sent=64)
+    paths = before.write(tmp_path / "a.db"), after.write(tmp_path / "b.db")
+    conditions = ["calls > 0%", "bytes < -50%", "time > 5%"]
+    options = [word for condition in conditions for word in ("--fail-if", condition)]
+    result = run("compare", *paths, *options, "--format", "junit")
+    assert result.exit_code == 1
+    suite = ElementTree.fromstring(result.stdout)
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "3", "failures": "1", "errors": "0", "skipped": "1",
+    }  # fmt: skip
+    cases = {case.get("name"): case for case in suite}
+    assert list(cases) == conditions
+    lines = run("compare", *paths, "--fail-if", "calls > 0%", "--format", "json").stdout
+    (failure,) = cases["calls > 0%"]
+    assert (failure.text or "").splitlines() == json.loads(lines)["failures"]
+    assert failure.get("message") == json.loads(lines)["failures"][0]
+    assert [case.tag for case in cases["bytes < -50%"]] == []
+    (skipped,) = cases["time > 5%"]
+    assert "cannot test 'time > 5%' with 1 against 1 runs" in (skipped.get("message") or "")
+    none = run("compare", *paths, "--format", "junit")
+    assert (none.exit_code, "junit needs --fail-if" in none.stderr) == (2, True)
 
 
 def test_a_condition_that_is_met_counts_before_one_that_cannot_be_tested(small: Path, run: Run) -> None:

@@ -12,7 +12,6 @@ from commlens.cli.options import (
     Parsed,
     class_option,
     comm_option,
-    format_option,
     op_option,
     top_option,
 )
@@ -96,7 +95,15 @@ def parse_condition(text: str) -> Condition:
 )
 @keep_going_option
 @top_option(10, "Limit to N families, and N rows per family, in a table; 0 means all.")
-@format_option
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "csv", "json", "junit"]),
+    default="table",
+    show_default=True,
+    help="Output format. table is for reading; csv and json have all columns, with plain numbers in ns and bytes; junit has a "
+    "test case for each condition of --fail-if.",
+)
 @click.pass_context
 def compare_command(
     context: click.Context,
@@ -140,24 +147,36 @@ def compare_command(
     from commlens.compare.text import untested_text
 
     sides = split(profiles, by)
+    check_style(style, conditions)
     selection = Selection(operations=operations, classes=classes, size=size)
     runs, is_partial = read_sides(sides, selection, keep_going=keep_going)
     groups = group_runs([*runs[0], *runs[1]], by) if by is not None else []
-    if groups:
-        runs = groups[0].runs, [run for group in groups[1:] for run in group.runs]
+    runs = (groups[0].runs, [run for group in groups[1:] for run in group.runs]) if groups else runs
     chosen = select_communicators([*runs[0], *runs[1]], comms, selection) if comms else None
     if len(groups) > 2:
-        if conditions:
-            raise click.UsageError(f"--fail-if needs two sides, but {by} has {len(groups)} values")
+        check_sides(by or "", len(groups), conditions)
         show_groups(compare_groups(by or "", groups, region, chosen), top, style)
         context.exit(INCOMPLETE if is_partial else 0)
     result = compare(*runs, region=region, comms=chosen)
-    failures = failed(result, conditions, untested=untested)
+    failures = {one: failed(result, one, untested=untested) for one in conditions}
     skipped = [] if untested else [condition for condition in conditions if needs_test(result, condition)]
-    show(result, [group.label(by) for group in groups], failures, [one.text for one in skipped], top, style)
+    show(result, [group.label(by) for group in groups], failures, skipped, top, style)
     if skipped:
         print_error(CommlensError(untested_text(result, skipped)))
-    context.exit(FAILED if failures else UNTESTED if skipped else INCOMPLETE if is_partial else 0)
+    is_failed = any(failures.values())
+    context.exit(FAILED if is_failed else UNTESTED if skipped else INCOMPLETE if is_partial else 0)
+
+
+def check_sides(by: str, values: int, conditions: tuple[Condition, ...]) -> None:
+    """Refuse conditions, which are about two sides, if --by makes more."""
+    if conditions:
+        raise click.UsageError(f"--fail-if needs two sides, but {by} has {values} values")
+
+
+def check_style(style: str, conditions: tuple[Condition, ...]) -> None:
+    """Refuse JUnit without test cases."""
+    if style == "junit" and not conditions:
+        raise click.UsageError("--format junit needs --fail-if: each condition is a test case")
 
 
 def read_sides(

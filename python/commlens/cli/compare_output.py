@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 from rich.text import Text
 
+from commlens.base.escape import Target, escape
 from commlens.compare import groups, groups_text, text
 from commlens.compare.gate import Condition, failing
 from commlens.compare.groups import Grouped
@@ -16,23 +18,51 @@ from commlens.compare.text import failure_text
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 
+Failures = Mapping[Condition, Sequence[str]]
+"""The lines about the rows that meet a condition."""
 
-def failed(result: Comparison, conditions: Sequence[Condition], *, untested: bool) -> list[str]:
+
+def failed(result: Comparison, condition: Condition, *, untested: bool) -> list[str]:
     """Return a line for each row that meets a condition."""
-    return [
-        failure_text(row, condition)
-        for condition in conditions
-        for row in failing(result, condition, untested=untested)
-    ]
+    return [failure_text(row, condition) for row in failing(result, condition, untested=untested)]
+
+
+def junit_text(result: Comparison, failures: Failures, skipped: Sequence[Condition]) -> str:
+    """Return the conditions as test cases of JUnit's XML, as systems for continuous integration read it."""
+    suite = ElementTree.Element(
+        "testsuite",
+        name="commlens compare",
+        tests=str(len(failures)),
+        failures=str(sum(1 for lines in failures.values() if lines)),
+        errors="0",
+        skipped=str(sum(1 for condition, lines in failures.items() if condition in skipped and not lines)),
+    )
+    for condition, lines in failures.items():
+        case = ElementTree.SubElement(suite, "testcase", classname="commlens.compare", name=condition.text)
+        texts = [escape(line, Target.LINE) for line in lines]
+        if texts:
+            ElementTree.SubElement(case, "failure", message=texts[0]).text = "\n".join(texts)
+        elif condition in skipped:
+            ElementTree.SubElement(case, "skipped", message=text.untested_text(result, [condition]))
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, "unicode") + "\n"
 
 
 def show(
-    result: Comparison, labels: list[str], failures: list[str], skipped: list[str], top: int, style: str
+    result: Comparison,
+    labels: list[str],
+    failures: Failures,
+    skipped: Sequence[Condition],
+    top: int,
+    style: str,
 ) -> None:
     """Print the comparison of two sides in a format; `labels` has what --by made the sides, or nothing."""
     screen = Screen()
-    if style == "json":
-        screen.json(json_text(document(result, failures, skipped)))
+    lines = [line for each in failures.values() for line in each]
+    if style == "junit":
+        screen.plain(junit_text(result, failures, skipped))
+    elif style == "json":
+        screen.json(json_text(document(result, lines, [condition.text for condition in skipped])))
     elif style == "csv":
         all_rows = row_dicts(result)
         screen.plain(csv_text(list(all_rows[0]), [list(row.values()) for row in all_rows]))
@@ -46,7 +76,7 @@ def show(
             screen.lines(fold("", line, screen.width, "yellow"))
         screen.lines([Text("")])
         screen.lines(text.draw(result, top or None).lines(screen.width))
-        for line in failures:
+        for line in lines:
             screen.lines([Text("")])
             screen.line(line, "bold red")
 
