@@ -20,6 +20,7 @@
 #include "core/job/crash_copy.h"
 #include "core/job/job.h"
 #include "core/mpi/bind.h"
+#include "core/mpi/control.h"
 #include "core/mpi/pml_hook.h"
 #include "core/mpi/state.h"
 #include "core/out/files.h"
@@ -136,7 +137,7 @@ std::string own_coverage() {
   return written(coverage_of(importers, loaded_modules(), definition));
 }
 
-std::string read_settings_of_process() {
+std::vector<Setting> read_settings_of_process() {
   std::vector<std::string> wrong;
   std::vector<Setting> settings = labels_in(options().text(Option::label), wrong);
   if (job.rank == 0 && !wrong.empty()) say("COMMLENS_LABEL: '%s' is not NAME=VALUE and is left out", wrong[0].c_str());
@@ -145,13 +146,23 @@ std::string read_settings_of_process() {
       settings.insert(settings.end(), more.begin(), more.end());
     }
   }
-  return written(settings);
+  return settings;
 }
 
 // Returns the settings of this process as they were at the first call: an application may change its environment.
-const std::string& own_settings() {
-  static const auto* const first = new std::string(read_settings_of_process());  // never destroyed
+const std::vector<Setting>& settings_at_start() {
+  static const auto* const first = new std::vector<Setting>(read_settings_of_process());  // never destroyed
   return *first;
+}
+
+// Returns these and the control variables, which the application may set up to now.
+std::vector<Setting> settings_now() {
+  std::vector<Setting> settings = settings_at_start();
+  if (options().text(Option::settings) == "all") {
+    const std::vector<Setting> more = control_variables();
+    settings.insert(settings.end(), more.begin(), more.end());
+  }
+  return settings;
 }
 
 RankFacts own_facts(const TickScale& scale) {
@@ -169,7 +180,7 @@ RankFacts own_facts(const TickScale& scale) {
   facts.own_call_ns = scale.ns(job.own_call);
   facts.own_wait_ns = scale.ns(job.waited);
   facts.coverage = own_coverage();
-  facts.settings = own_settings();
+  facts.settings = written(settings_now());
   return facts;
 }
 
@@ -358,7 +369,7 @@ void note_job() noexcept try {
   entry.constants = job.constants;
   entry.node = host_name();
   entry.cpus = allowed_cpus();
-  entry.settings = own_settings();
+  entry.settings = written(settings_at_start());
   const std::string profile = profile_name();
   entry.output = name_beside(profile);
   entry.meta = meta_at_start();

@@ -105,6 +105,17 @@ std::vector<Setting> program_and_machine() {
   return found;
 }
 
+Setting control_variable_in(const std::string& line) {
+  // A source has blanks and parentheses only if it is a file: "(file (/etc/openmpi-mca-params.conf:63))".
+  std::size_t end = line.rfind(" (file (");
+  if (end == std::string::npos) end = line.rfind(" (");
+  const std::size_t equals = line.find('=');
+  if (equals == std::string::npos || end == std::string::npos || end < equals) return {};
+  std::string name = line.substr(0, equals);
+  std::string value = shown_value(name, line.substr(equals + 1, end - equals - 1));
+  return {"control", std::move(name), std::move(value)};
+}
+
 std::string written(const std::vector<Setting>& settings) {
   std::vector<Setting> fit;
   std::size_t bytes = 0;

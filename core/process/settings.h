@@ -9,7 +9,7 @@ namespace commlens {
 
 // A fact about how a process was set up.
 struct Setting {
-  std::string source;  // label, environment, program or machine
+  std::string source;  // label, environment, control, program or machine
   std::string name, value;
 };
 
@@ -26,6 +26,10 @@ std::vector<Setting> variables_in(const char* const* environment);
 
 // Returns the executable with its build id, and the model of the processor, as far as the system shows them.
 std::vector<Setting> program_and_machine();
+
+// Returns the control variable in a line "name=value (source)" of Open MPI; *** replaces possible secrets.  Without a
+// name if the line has another form.
+Setting control_variable_in(const std::string& line);
 
 // Encode and decode settings, for sending them to rank 0.  The empty text has none.  read_settings() returns false for
 // malformed text.

@@ -104,3 +104,48 @@ def test_a_recovered_profile_has_them(mpi: Mpi) -> None:
     assert found["label", "alg"] == [("linear", 1)]
     assert found["environment", "FI_PROVIDER_TOKEN"] == [("***", 1)]
     assert found["program", "executable"] == [(os.path.realpath(sys.executable), 1)]
+
+
+def controls(found: dict[tuple[str, str], list[tuple[str, int]]]) -> dict[str, list[tuple[str, int]]]:
+    return {name: values for (source, name), values in found.items() if source == "control"}
+
+
+def parameters(mpi: Mpi, text: str) -> dict[str, str]:
+    """Return an environment whose only file of Open MPI's parameters has this text."""
+    file = mpi.fresh("parameters") / "params.conf"
+    file.write_text(text)
+    return {"OMPI_MCA_mca_base_param_files": str(file), "OMPI_MCA_mca_base_override_param_file": "/dev/null"}
+
+
+def test_control_variables_of_a_file_and_of_the_application_are_stored(mpi: Mpi) -> None:
+    """Those of the environment are rows of the environment, and defaults are left out."""
+    program = mpi.compile("control_variable.c")
+    env = parameters(mpi, "coll_tuned_priority = 31\n")
+    env["OMPI_MCA_coll_self_priority"] = "74"
+    result = mpi.run(3, [program, "shmem_mmap_priority", "47"], env)
+    if mpi.family != "openmpi":
+        assert controls(settings(result.open())) == {}
+        return
+    found = finished(result)
+    assert controls(found) == {"coll_tuned_priority": [("31", 3)], "shmem_mmap_priority": [("47", 3)]}
+    assert found["environment", "OMPI_MCA_coll_self_priority"] == [("74", 3)]
+
+
+def test_control_variables_that_differ_between_ranks_are_both_stored(mpi: Mpi) -> None:
+    if mpi.family != "openmpi":
+        return  # the test above shows that no other library has rows
+    env = parameters(mpi, "")
+    script = (
+        'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then echo "coll_tuned_priority = 29" > own.conf; '
+        'export OMPI_MCA_mca_base_param_files=$PWD/own.conf; fi; exec "$@"'
+    )
+    command = ["sh", "-c", script, "sh", mpi.runner, mpi.compile("listing1.c")]
+    result = mpi.run(4, command, env, mode="link", cwd=mpi.fresh("differ"))
+    assert controls(settings(result.open())) == {"coll_tuned_priority": [("29", 1)]}
+    text = " ".join(commlens("report", result.profile, cwd=result.profile.parent).split())
+    assert "coll_tuned_priority is 29 on 1 rank, not set on 3 ranks" in text
+
+
+def test_control_variables_are_left_out_if_a_site_wants_it(mpi: Mpi) -> None:
+    env = {**parameters(mpi, "coll_tuned_priority = 31\n"), "COMMLENS_SETTINGS": "labels"}
+    assert finished(mpi.run(2, [mpi.compile("listing1.c")], env)) == {}

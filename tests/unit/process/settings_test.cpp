@@ -63,6 +63,15 @@ TEST(the_executable_of_this_process_is_found) {
   CHECK(has_build_id);
 }
 
+TEST(a_control_variable_is_read_from_its_line_and_a_possible_secret_is_masked) {
+  CHECK_EQ(text_of({control_variable_in("osc=^ucx,pt2pt (file (/etc/openmpi/params.conf:70))")}),
+           "control:osc=^ucx,pt2pt;");
+  CHECK_EQ(text_of({control_variable_in("a=b (c) (d=e) (set)")}), "control:a=b (c) (d=e);");
+  CHECK_EQ(text_of({control_variable_in("empty= (set)")}), "control:empty=;");
+  CHECK_EQ(text_of({control_variable_in("auth_token=abc (set)")}), "control:auth_token=***;");
+  for (const char* line : {"", "a", "a=b", "a (b=c)"}) CHECK(control_variable_in(line).name.empty());
+}
+
 TEST(settings_are_sent_whole_up_to_a_limit_and_garbled_ones_are_refused) {
   std::vector<Setting> settings{{"label", "a", "1"}, {"environment", "long", std::string(5000, 'x')}};
   std::vector<Setting> found;
