@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds what is installed, for the named presets of CMakePresets.json: tools/build.sh release debug
-# --unit: the unit tests and what they need instead: tools/build.sh --unit debug
+# --target NAME: that target instead, such as the unit tests: tools/build.sh --target unit_tests debug
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
 tools/setup.sh build
 
 target=all
-if [ "${1:-}" = --unit ]; then
-  target=unit_tests
-  shift
+if [ "${1:-}" = --target ]; then
+  target=$2
+  shift 2
 fi
 
 # Ninja and ccache save time where they are installed; nothing needs them. A build folder keeps its generator. ccache

@@ -21,8 +21,10 @@ build() {
   tools/build.sh "$@" || { fail "build, ${*: -1}"; return 1; }
 }
 
+# unit_tests PRESET TARGET [NAMES]: builds the target and runs the tests whose names match, or all.
 unit_tests() {
-  step test "unit tests, $1" ctest --test-dir "build/$1" --parallel "$(nproc)" \
+  build --target "$2" "$1" || return 0
+  step test "unit tests, $1" ctest --test-dir "build/$1" --parallel "$(nproc)" --tests-regex "${3:-.}" \
     --output-on-failure --no-tests=error --output-junit "$results/unit-$1.xml" || fail "unit tests, $1"
 }
 
@@ -39,9 +41,10 @@ everything() {
   tools/setup.sh build dev demo mpi test
   build release || return 0 # all other steps would only repeat this failure
   tools/lint.sh || fail lint
-  for preset in release debug tsan; do
-    build --unit "$preset" && unit_tests "$preset"
-  done
+  unit_tests debug unit_tests
+  unit_tests tsan unit_tests
+  # What runs in every call is tested as it is optimised, too. For the other rooms that would only repeat the above.
+  unit_tests release hot_test '^(hot|check_hot.*)$'
   python_tests reader tests/python tests/docs
   python_tests gen tests/gen
   python_tests proof tests/proof
@@ -82,16 +85,14 @@ other_mpis() {
     -k 'not 16 and not 64 and not twenty_thousand and not from_fortran and not ((test_communicators.py or test_hosts.py) and intel) and (another_mpi or not test_faults.py)'
 }
 
-# Leaves out the longest tests: damaged files, a million cells, and a thousand repetitions for a statistic.
+# Leaves out the long tests, and all cases of a reader's test but the first.
 quick() {
   tools/setup.sh build dev
   build release || return 0
-  build --unit release && unit_tests release
-  python_tests reader tests/python tests/docs \
-    --ignore tests/python/test_reader_fuzz.py --ignore tests/python/test_scale.py \
-    --deselect tests/python/test_overhead.py::test_the_runs_said_to_be_needed_find_the_difference_four_times_in_five
+  unit_tests release unit_tests
+  python_tests reader tests/python tests/docs --first-cases -m "not long"
   python_tests gen tests/gen
-  python_tests proof tests/proof
+  python_tests proof tests/proof -m "not long"
 }
 
 "${1:-everything}"

@@ -238,6 +238,7 @@ def test_the_page_names_what_differs_what_is_flaky_and_what_is_missing(tmp_path:
     assert "3 × `commlens: hm`" in text
 
 
+@pytest.mark.long
 def test_how_far_a_hanging_launch_comes_is_chance(tmp_path: Path) -> None:
     """It hangs without and with, in another case each time: nothing differs; hanging only under commlens does."""
     listing = "a (t.T.a) ... ok\\nb (t.T.b) ... "

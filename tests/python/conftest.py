@@ -16,6 +16,24 @@ from commlens.cli import commlens
 
 Run = Callable[..., "Result"]
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--first-cases", action="store_true", help="run each test with its first parameters only"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --first-cases, deselect all cases of a test but the first."""
+    if not config.getoption("--first-cases"):
+        return
+    first: dict[str, pytest.Item] = {}
+    for item in items:
+        first.setdefault(item.nodeid.partition("[")[0], item)
+    config.hook.pytest_deselected(items=[item for item in items if item not in first.values()])
+    items[:] = first.values()
+
+
 MS = 10**6
 
 

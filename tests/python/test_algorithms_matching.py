@@ -92,6 +92,7 @@ def test_those_that_send_the_same_are_named_together() -> None:
     assert {how: match(replace(of_33, posted=how)).verdict for how in posted} == posted
 
 
+@pytest.mark.long
 def test_what_fits_nothing_is_unknown() -> None:
     random = np.random.default_rng(7)
     source = random.integers(0, 16, 60)
@@ -143,6 +144,7 @@ def test_parameters_are_told_from_the_messages(name: str, parameters: dict[str, 
     assert only(match(Measured("bcast", 2, pairs("bcast", name, call, 2), block=5000))).name == said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("collective", "name"), [("bcast", "binary"), ("bcast", "split_binary"), ("reduce", "in_order_binary"), ("allreduce", "segmented_ring")])  # fmt: skip
 @pytest.mark.parametrize("size", [8, 13])
 def test_segments_are_counted(collective: str, name: str, size: int) -> None:
@@ -256,6 +258,7 @@ def test_a_linear_tree_may_be_cut_into_segments() -> None:
     assert (found.name, found.parameters["segments"]) == ("linear", 10)
 
 
+@pytest.mark.long
 def test_of_thousands_of_ranks_the_algorithm_is_found_in_seconds() -> None:
     """With every root and every schedule in full it would take hours."""
     call = Call(4096, block=8192, root=77)

@@ -261,6 +261,7 @@ def test_only_files_of_this_user_in_real_folders_are_found(tmp_path: Path) -> No
     assert owners([shared]) == {os.geteuid()}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files of other users")
 def test_files_of_other_users_take_no_memory(tmp_path: Path) -> None:
     (tmp_path / "own.arena").touch(mode=0o600)
@@ -316,6 +317,7 @@ def test_a_missing_tool_is_said_in_a_line_with_what_to_install(monkeypatch: pyte
     )
 
 
+@pytest.mark.long
 def test_a_tool_that_the_user_stops_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

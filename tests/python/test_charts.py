@@ -294,6 +294,7 @@ class Tags(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_drawn_in_every_format_twice_the_same(
     run: Run, runs: list[Path], hostile: Path, tmp_path: Path, kind: str
@@ -345,6 +346,7 @@ def test_hostile_names_are_text_in_files(run: Run, hostile: Path, tmp_path: Path
         assert not any(character in text for character in "\x1b\u202e")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [*KINDS, "one bar", "one box"])
 def test_labels_are_within_the_picture_and_do_not_overlap(runs: list[Path], hostile: Path, kind: str) -> None:
     pytest.importorskip("matplotlib")

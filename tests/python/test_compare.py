@@ -114,6 +114,7 @@ def test_the_correction_is_scipys() -> None:
     assert adjusted(p) == pytest.approx(list(stats.false_discovery_control(p)))
 
 
+@pytest.mark.long
 def test_equal_runs_show_nothing_in_95_of_100_tries() -> None:
     results = [compare_made_up(seed, 10) for seed in range(100)]
     claims = [any(row.is_significant for row in (r.whole, r.elapsed, *r.rows)) for r in results]
@@ -441,6 +442,7 @@ def test_a_condition_that_makes_no_sense_is_refused(text: str) -> None:
         parse_condition(text)
 
 
+@pytest.mark.long
 def test_older_profiles_are_compared() -> None:
     paths = sorted(Path(__file__).parent.parent.joinpath("profiles").glob("version[2-9]*.db"))
     assert len(paths) >= 2

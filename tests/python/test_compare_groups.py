@@ -36,6 +36,7 @@ def made_up(seed: int, runs: int, effects: dict[str, RowKey | None], noise: floa
     return compare_groups("alg", groups)
 
 
+@pytest.mark.long
 def test_equal_configurations_show_nothing_in_95_of_100_tries() -> None:
     equal = dict.fromkeys(["bruck", "linear", "pairwise", "sync"])
     results = [made_up(seed, 10, equal) for seed in range(100)]
@@ -145,6 +146,7 @@ def test_a_study_of_three_algorithms(study: list[Path], run: Run) -> None:
     ]
 
 
+@pytest.mark.long
 def test_the_same_in_csv_and_json(study: list[Path], run: Run) -> None:
     table = list(csv.DictReader(io.StringIO(run("compare", *study, "--by", "alg", "--format", "csv").stdout)))
     rows = [row for row in table if row["operation"] == "MPI_Alltoallv"]
@@ -162,6 +164,7 @@ def test_the_same_in_csv_and_json(study: list[Path], run: Run) -> None:
     assert len(found["rows"]) == len(table) == 12
 
 
+@pytest.mark.long
 def test_two_values_are_the_sides_a_and_b(study: list[Path], run: Run) -> None:
     two = [*study[:8], *study[16:]]
     by = run("compare", *two, "--by", "alg").stdout.splitlines()
@@ -206,6 +209,7 @@ def test_algorithms_that_differ_are_named_with_their_configurations() -> None:
     assert "    algorithm: A linear, B pairwise, C not measured" in lines
 
 
+@pytest.mark.long
 def test_what_makes_no_configurations_is_refused(study: list[Path], run: Run) -> None:
     def error(*arguments: object) -> str:
         result = run("compare", *arguments)

@@ -258,6 +258,7 @@ def test_a_summary_without_the_slowest_rank_of_a_row_has_the_sum() -> None:
 # Claims.
 
 
+@pytest.mark.long
 def test_runs_without_a_relation_show_nothing_in_95_of_100_tries() -> None:
     claims = 0
     for seed in range(100):

@@ -57,6 +57,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory, marked: Path) -> Path:
     return place
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("to", ["csv", "parquet"])
 def test_every_table_and_view_is_a_file(folders: Path, to: str) -> None:
     assert sorted(path.name for path in (folders / to).iterdir()) == [f"{name}.{to}" for name in NAMES]
@@ -432,6 +433,7 @@ def test_parquet_without_pyarrow_is_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_nothing_but_the_reader_is_needed_for_files(marked: Path, tmp_path: Path) -> None:
     """The package itself imports none of the others, nor does any format but parquet."""
     blocked = ("hatchet", "thicket", "pandas", "polars", "pyarrow", "numpy")

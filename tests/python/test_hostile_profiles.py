@@ -63,6 +63,7 @@ def said(run: Run, path: Path, *command: str) -> list[str]:
 # Opening.
 
 
+@pytest.mark.long
 def test_a_flipped_bit_in_the_schema_is_an_answer_or_one_line(profile: Path, run: Run) -> None:
     data = profile.read_bytes()
     places = [at for at in range(len(data)) if data.startswith((b"CREATE VIEW", b"CREATE TABLE"), at)]
@@ -250,6 +251,7 @@ def root_of(path: Path, table: str) -> tuple[int, int]:
     return (page - 1) * size, size
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "table", ["callsite", "tag", "metric_value", "comm", "rank", "meta", "key", "peer", "region"]
 )
@@ -384,6 +386,7 @@ def test_where_no_folder_is_private_nothing_is_copied(
 # Queries that do not end.
 
 
+@pytest.mark.long
 def test_a_query_that_takes_too_long_is_one_line(profile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LIMIT_S", 0.5)
     too_long = pytest.raises(CommlensError, match="damaged: a query on a file of this size must not take")
@@ -400,6 +403,7 @@ def interrupted() -> Iterator[Callable[[float], None]]:
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.long
 def test_a_query_of_the_users_own_has_no_limit_but_ctrl_c(
     profile: Path, run: Run, monkeypatch: pytest.MonkeyPatch, interrupted: Callable[[float], None]
 ) -> None:

@@ -98,6 +98,7 @@ def test_parents_that_lead_back_come_to_an_end(profile: Path, run: Run, table: s
     assert len(unfolded) == 3, "nobody is lost"
 
 
+@pytest.mark.long
 def test_regions_are_no_deeper_than_a_thread_goes(profile: Path, run: Run) -> None:
     change(
         profile,

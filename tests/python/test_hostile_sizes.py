@@ -55,6 +55,7 @@ def test_texts_that_share_a_page_are_no_memory(profile: Path, table: str, length
         assert limited_report(profile).returncode == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [60 << 30, 1 << 42])
 def test_a_hole_is_no_time(profile: Path, size: int) -> None:
     before = limited_report(profile).stdout
@@ -62,6 +63,7 @@ def test_a_hole_is_no_time(profile: Path, size: int) -> None:
     assert limited_report(profile).stdout == before
 
 
+@pytest.mark.long
 def test_pages_that_are_shared_are_no_time_in_a_file_of_holes(profile: Path) -> None:
     long_texts(profile, "meta", 1, 10_000, 14)
     os.truncate(profile, 100 << 30)
@@ -70,6 +72,7 @@ def test_pages_that_are_shared_are_no_time_in_a_file_of_holes(profile: Path) -> 
     assert f"{profile}: table meta is damaged" in result.stderr
 
 
+@pytest.mark.long
 def test_a_checksum_of_a_hole_is_not_waited_for(small: Path, tmp_path: Path) -> None:
     directory = split(small, tmp_path / "p.commlens")
     os.truncate(directory / "shard.0.db", 60 << 30)

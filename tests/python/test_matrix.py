@@ -459,6 +459,7 @@ def test_a_process_that_may_run_anywhere_is_in_no_socket(tmp_path: Path, run: Ru
 # Size.
 
 
+@pytest.mark.long
 def test_a_job_of_4096_ranks_with_26_neighbours_each_is_small_and_folded(
     tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

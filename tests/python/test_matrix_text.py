@@ -93,6 +93,7 @@ def test_a_picture_fits_its_terminal(tmp_path: Path, width: int) -> None:
     assert any(half in "".join(picture) for half in "▀▄")
 
 
+@pytest.mark.long
 def test_no_colours_mean_shades_and_a_dumb_terminal_ascii(tmp_path: Path) -> None:
     path = ring_of_four(tmp_path)
     shades = in_terminal(80, "matrix", str(path), NO_COLOR="1")

@@ -57,6 +57,7 @@ def test_a_choice_that_nothing_meets_is_no_damage(small: Path, run: Run) -> None
     assert result.stdout.splitlines()[-1] == "no calls match"
 
 
+@pytest.mark.long
 def test_the_other_commands(nothing: Path, run: Run, tmp_path: Path) -> None:
     result = run("comms", nothing)
     assert (result.exit_code, result.stderr) == (0, "")

@@ -172,6 +172,7 @@ def test_the_test_for_a_difference_is_that_of_wilcoxon(shift: float) -> None:
     assert signed_rank_p(np.zeros(9), np.random.default_rng(1)) == 1
 
 
+@pytest.mark.long
 def test_an_interval_holds_what_is_true_as_often_as_it_says() -> None:
     """200 times 20 rounds with a cost of 1 %: 95 % of the intervals hold it; 16 misses or more come once in 30 times."""
     draw = np.random.default_rng(3)
@@ -183,6 +184,7 @@ def test_an_interval_holds_what_is_true_as_often_as_it_says() -> None:
     assert needed and np.median(needed) > 20
 
 
+@pytest.mark.long
 def test_the_runs_said_to_be_needed_find_the_difference_four_times_in_five() -> None:
     """By normal theory ((1.96 + 0.84) * 0.02 / 0.01)^2 = 31.4; the estimate wants 3 / pi times less precision: 32.9."""
     draw = np.random.default_rng(17)
@@ -215,6 +217,7 @@ def test_few_rounds_say_nothing() -> None:
     assert np.isnan(found.low) and np.isnan(found.p) and not found.is_resolved
 
 
+@pytest.mark.long
 def test_known_costs_are_found(run: Command) -> None:
     """12 ms net of the slower process; a tool that adds 1.2 ms everywhere: 10 % net, 2.4 ms of hook, 1,200 KiB."""
     done = run(
@@ -248,6 +251,7 @@ def test_known_costs_are_found(run: Command) -> None:
     assert not list(Path.cwd().glob(".commlens-overhead-*"))
 
 
+@pytest.mark.long
 def test_what_was_kept_says_the_same_again(run: Command) -> None:
     arguments = ("--format", "csv", "--to", "raw.csv", "--runs", 6, "--tool", "t=libtool.so,COST=100000")
     first = run("overhead", *arguments, *LAUNCH)
@@ -259,6 +263,7 @@ def test_what_was_kept_says_the_same_again(run: Command) -> None:
     assert "2 processes, 6 rounds" in table.stdout
 
 
+@pytest.mark.long
 def test_charts_hold_what_was_found(run: Command) -> None:
     pytest.importorskip("matplotlib")
     names = ("o.svg", "o.png", "o.html")
@@ -300,6 +305,7 @@ def test_what_cannot_be_measured_is_said_in_a_line(
     assert done.stdout == ""
 
 
+@pytest.mark.long
 def test_a_tool_that_crashes_gets_a_column_and_the_others_are_measured_on(run: Command) -> None:
     """Tool t dies in the warm-up and in 3 of 10 rounds, u always ends with an error, v costs 10 %."""
     done = run(
@@ -411,6 +417,7 @@ def test_nothing_is_run_for_charts_that_cannot_be_drawn(
     assert not Path("ran").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_what_was_measured_before_a_signal_is_kept(workplace: Path, number: signal.Signals) -> None:
     """A batch system ends the job while the launcher of round 2 runs: it is told to end, too."""

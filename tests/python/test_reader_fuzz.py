@@ -12,6 +12,7 @@ from fuzz import commands
 from fuzz.paths import ROOT
 
 CASES = 100
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("kind", ["profiles", "arenas"])

@@ -64,6 +64,7 @@ def test_the_legend_explains_the_columns_that_are_there(marked: Path, columns: i
     assert {80: 0, 120: 10, 200: 40}[columns] == max(line.count("░") for line in bare.splitlines())
 
 
+@pytest.mark.long
 def test_a_deep_recursion_with_long_names_fits(tmp_path: Path) -> None:
     build = ProfileBuilder(ranks=1)
     region = 0
@@ -118,6 +119,7 @@ def test_a_profile_from_before_there_were_regions_says_so(marked: Path, tmp_path
     assert run("report", path).exit_code == 0
 
 
+@pytest.mark.long
 def test_as_many_regions_as_a_process_tells_apart_are_read(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "many.db"
     small_builder().write(path)

@@ -139,6 +139,7 @@ def test_names_in_a_profile_are_shown_with_escapes(
         assert len(records) == done.stdout.count("\n") and len(set(map(len, records))) <= 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("style", FORMATS)
 def test_every_table_is_shown_with_escapes(run: Run, hostile: Path, style: str) -> None:
     for name in RELATIONS:
@@ -182,6 +183,7 @@ def test_plain_text_stays_as_it_is(target: Target) -> None:
     assert escape(PLAIN, target) == PLAIN
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", list(Target))
 def test_every_character_is_printable_or_escaped(target: Target) -> None:
     for plane in range(17):
@@ -194,6 +196,7 @@ def test_every_character_is_printable_or_escaped(target: Target) -> None:
             assert "\n" not in found
 
 
+@pytest.mark.long
 def test_json_of_every_character_is_read_as_it_was() -> None:
     text = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000) + "\udcff \ud800"
     for target in (Target.JSON, Target.ASCII_JSON):
@@ -338,6 +341,7 @@ def test_what_python_prints_of_a_profile_has_escapes(small: Path, tmp_path: Path
     assert_safe(str(refused.value))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_names_of_files_are_printed_with_escapes_by_the_real_command(
     tmp_path: Path, hostile: Path, encoding: str

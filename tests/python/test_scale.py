@@ -20,6 +20,7 @@ RANKS, COMMS, KEYS_EACH = 1024, 2000, 8
 SIZE = 64
 # Processor time, so that a busy machine is no failure.  Below one second here; a wrong plan takes minutes.
 LIMIT_S = 8.0
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

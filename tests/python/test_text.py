@@ -219,6 +219,7 @@ def test_the_tree_has_the_same_rows_in_csv_json_and_sql(small: Path, run: Run) -
     assert json.loads(run("sql", small, query, "--format", "json").stdout) == rows
 
 
+@pytest.mark.long
 def test_two_thousand_communicators_stay_readable(tmp_path: Path, run: Run) -> None:
     build = ProfileBuilder(ranks=8)
     parent = 1
@@ -269,6 +270,7 @@ def test_a_pipe_gets_no_colours_and_no_shorter_lines(small: Path) -> None:
     assert done.stdout.decode() == REPORT
 
 
+@pytest.mark.long
 def test_a_reader_that_goes_away_is_no_error(small: Path) -> None:
     endless = (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT i FROM n"
@@ -380,6 +382,7 @@ def test_nothing_that_matters_is_cut_at_eighty_columns(small: Path) -> None:
         assert text in output
 
 
+@pytest.mark.long
 def test_the_examples_in_the_docstrings() -> None:
     tried = 0
     for module in pkgutil.walk_packages(commlens.__path__, "commlens."):

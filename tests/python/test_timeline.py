@@ -92,6 +92,7 @@ def test_the_heat_map_has_a_line_for_each_rank_and_a_column_for_each_slice(profi
     assert shown(run, profile) == WHOLE + HEAT
 
 
+@pytest.mark.long
 def test_a_terminal_gets_lines_that_fit_and_as_many_as_it_shows(tmp_path: Path) -> None:
     build = builder(slice_ns=str(4 * MS))
     slices = [
@@ -323,6 +324,7 @@ def test_slices_without_end_are_folded(tmp_path: Path, run: Run) -> None:
     assert len(rows) <= 256 and sum(row["time_ns"] for row in rows) == 7
 
 
+@pytest.mark.long
 def test_many_ranks_are_blocks_and_take_seconds(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "many.db"
     ProfileBuilder(ranks=2, meta={"slice_ns": str(50 * MS)}).write(path)
