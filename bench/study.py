@@ -83,6 +83,18 @@ def build(mpi: str, folder: Path) -> dict[str, str]:
     return {"LD_PRELOAD": str(library)}
 
 
+def run(mpi: str, ranks: int, path: Path, environment: dict[str, str], **options: str) -> None:
+    """Run the program in an environment, with options of commlens; the profile is `path`."""
+    argv = [
+        "env",
+        *(f"{name}={value}" for name, value in environment.items()),
+        str(RUNNER),
+        "./fft",
+        *ARGUMENTS,
+    ]
+    launch(mpi, ranks, argv, None, path, OUTPUT=str(path), QUIET="1", **options)
+
+
 def measure(mpi: str, ranks: int, runs: int) -> None:
     """Run the program with each algorithm, in random order within each round."""
     folder = FOLDER / mpi
@@ -95,10 +107,7 @@ def measure(mpi: str, ranks: int, runs: int) -> None:
             if path.exists():
                 continue
             print(f"{LIBRARIES[mpi].name}, {alg}, run {number + 1} of {runs}", flush=True)
-            settings = {**environment, **algorithms[alg]}
-            argv = ["env", *(f"{name}={value}" for name, value in settings.items()), str(RUNNER), "./fft"]
-            options = {"LABEL": f"alg={alg} run={number}", "OUTPUT": str(path), "QUIET": "1"}
-            launch(mpi, ranks, [*argv, *ARGUMENTS], None, path, **options)
+            run(mpi, ranks, path, {**environment, **algorithms[alg]}, LABEL=f"alg={alg} run={number}")
 
 
 def look_inside(mpi: str, ranks: int) -> None:
@@ -109,9 +118,7 @@ def look_inside(mpi: str, ranks: int) -> None:
         path = folder / f"{alg}.db"
         if path.exists():
             continue
-        argv = ["env", *(f"{name}={value}" for name, value in {**environment, **chosen}.items())]
-        options = {"LABEL": f"alg={alg}", "OUTPUT": str(path), "QUIET": "1", "MATRIX": "all"}
-        launch(mpi, ranks, [*argv, str(RUNNER), "./fft", *ARGUMENTS], None, path, **options)
+        run(mpi, ranks, path, {**environment, **chosen}, LABEL=f"alg={alg}", MATRIX="all")
 
 
 def commlens(command: str, *options: str) -> str:

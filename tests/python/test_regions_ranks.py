@@ -94,3 +94,10 @@ def test_the_time_in_communicators_is_that_of_the_selected_ranks(marked: Path, r
 def test_ranks_that_are_not_there_are_refused(marked: Path, run: Run) -> None:
     done = run("regions", marked, "--rank", "4")
     assert (done.exit_code, done.stderr) == (2, "commlens: no rank 4 in this profile; the highest is 3\n")
+
+
+def test_the_selection_is_said(marked: Path, run: Run) -> None:
+    selected = run("regions", marked, "--rank", "0,2-3").stdout.splitlines()
+    whole = run("regions", marked).stdout.splitlines()
+    assert selected[:2] == ["selection     ranks 0, 2-3; all numbers are of the selected ranks", ""]
+    assert selected[2].split()[0] == whole[0].split()[0] == "region"

@@ -12,6 +12,7 @@ from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 from commlens.reports.regions import NO_REGIONS, NOT_IN_SUMMARIES, draw, legend, read_regions
 from commlens.reports.run import read_run
+from commlens.selection.words import ranks_text
 
 DEFAULT_TOP = 10
 
@@ -87,9 +88,12 @@ def regions(
         title = "ranks" if all_ranks else "parts" if by else "regions"
         screen.plain(csv_text(found.columns[title], [list(row.values()) for row in found.plain_rows(title)]))
     else:
+        selected = f"{ranks_text(ranks)}; all numbers are of the selected ranks" if ranks else ""
+        if selected:
+            screen.lines(fold(f"{'selection':<14}", selected, screen.width))
         for warning in warnings:
             screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
-        screen.lines([Text("")] if warnings else [])
+        screen.lines([Text("")] if warnings or selected else [])
         table = draw(found, top or None, depth, screen.width)
         screen.lines(table.lines(screen.width))
         words = legend(table.titles(screen.width)) if len(found.rows) > 1 else NO_REGIONS
