@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -322,3 +323,18 @@ def test_long_files_and_functions_are_found(
     result = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert result.returncode == (complaint is not None)
     assert (complaint or "check_sizes: 1 files and") in result.stdout
+
+
+def test_clang_tidy_checks_each_file_once_or_for_each_interface_that_it_asks_for(tmp_path: Path) -> None:
+    (tmp_path / "plain.cpp").write_text("#if defined(OTHER)\n#endif\n// #if defined(OPEN_MPI)\n")
+    (tmp_path / "asks.cpp").write_text("#if 0\n#elif defined(MPI_ABI_VERSION)\n#endif\n")
+    commands = [
+        {"file": str(tmp_path / name), "command": f"c++ -I{family} {name}"}
+        for family in ("openmpi", "mpich", "abi")
+        for name in ("plain.cpp", "asks.cpp")
+    ]
+    (tmp_path / "compile_commands.json").write_text(json.dumps(commands))
+    tool = [sys.executable, ROOT / "tools" / "tidy_commands.py", tmp_path, tmp_path / "some"]
+    subprocess.run(tool, check=True)
+    found = json.loads((tmp_path / "some" / "compile_commands.json").read_text())
+    assert found == [command for command in commands if "asks" in command["file"] or command is commands[0]]
