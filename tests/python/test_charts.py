@@ -101,6 +101,29 @@ def charts(runs: list[Path], hostile: Path) -> dict[str, Chart]:
 # The numbers.
 
 
+@pytest.mark.parametrize(
+    ("calls", "parts"),
+    [
+        (2, ["MPI_Bcast", "MPI_Barrier", "2 other operations"]),
+        (1, ["MPI_Bcast", "MPI_Barrier", "MPI_Isend"]),
+    ],
+)
+def test_operations_that_no_bar_shows_are_one_part_if_there_are_several(
+    tmp_path: Path, calls: int, parts: list[str]
+) -> None:
+    """A bar of 1 s on a terminal or a page shows no part of 1 ms; the second bar is as short."""
+    build = ProfileBuilder(ranks=1)
+    half = build.comm("s0.1", [0], parent=1, creator="MPI_Comm_dup")
+    build.count(1, "MPI_Bcast", 0, 1, 990 * MS)
+    build.count(half, "MPI_Barrier", 0, 1, 10 * MS)
+    for operation in ("MPI_Isend", "MPI_Irecv")[:calls]:
+        build.count(half, operation, 0, 1, 1 * MS)
+    chart = bars.operations(source(build.write(tmp_path / "x.db"), "family", "op"), None)
+    assert chart.parts == parts
+    assert [sum(bar.times) for bar in chart.bars] == [990 * MS, (10 + calls) * MS]
+    assert chart.whole_ns == (1000 + calls) * MS
+
+
 def test_bars_of_operations_have_the_times_of_the_cells(small: Path) -> None:
     chart = bars.operations(source(small, "family", "op"), None)
     build = small_builder()

@@ -18,6 +18,7 @@ from commlens.profile import meta
 from commlens.render.units import many, share_text, time_text
 
 LONGEST_COMMAND = 50  # columns
+VISIBLE = 0.002  # of the longest bar: about a pixel, an eighth of a column in a terminal
 Name = Callable[[GroupKey], "str | int"]
 
 
@@ -118,20 +119,28 @@ def stacked(
     part_name: Callable[[str | int], str],
     noun: str,
 ) -> Bars:
-    """Return the bars; each is given by its name and the rows of the table that it adds up."""
+    """Return the bars; each is given by its name and the rows of the table that it adds up.
+
+    Parts that no bar shows are one with those for which there is no colour.
+    """
+    summed: list[tuple[str, dict[str | int, int]]] = []
     all_parts: dict[str | int, int] = {}
-    for row in table.values():
-        for part, time in row.items():
-            all_parts[part] = all_parts.get(part, 0) + time
-    count = len(all_parts)
-    named = largest(all_parts, MOST if count > MOST + 1 else MOST + 1)
-    named = named[:MOST] if count > MOST else named
-    others = count - len(named)
-    found = []
     for name, rows in bars:
-        times = [sum(table[row].get(part, 0) for row in rows if row in table) for part in named]
-        total = sum(sum(table[row].values()) for row in rows if row in table)
-        found.append(Bar(name, [*times, total - sum(times)] if others else times))
+        times: dict[str | int, int] = {}
+        for part, time in (item for row in rows if row in table for item in table[row].items()):
+            times[part] = times.get(part, 0) + time
+            all_parts[part] = all_parts.get(part, 0) + time
+        summed.append((name, times))
+    least = VISIBLE * max(sum(times.values()) for _, times in summed)
+    seen = [part for part in all_parts if max(times.get(part, 0) for _, times in summed) >= least]
+    named = largest({part: all_parts[part] for part in seen}, MOST)
+    others = len(all_parts) - len(named)
+    if others == 1 and len(named) < MOST:
+        named, others = largest(all_parts, MOST), 0
+    found = []
+    for name, times in summed:
+        rest = sum(times.values()) - sum(times.get(part, 0) for part in named)
+        found.append(Bar(name, [*(times.get(part, 0) for part in named), *([rest] if others else [])]))
     parts = [part_name(part) for part in named]
     parts += (
         [f"{others} other {noun}" if others > 1 else f"1 other {noun.removesuffix('s')}"] if others else []
