@@ -155,7 +155,7 @@ const std::vector<Setting>& settings_at_start() {
   return *first;
 }
 
-// Returns these and the control variables, which the application may set up to now.
+// Returns the settings at start and the present control variables, which the application may have changed since.
 std::vector<Setting> settings_now() {
   std::vector<Setting> settings = settings_at_start();
   if (options().text(Option::settings) == "all") {
