@@ -52,8 +52,9 @@ def page_text(spec: dict[str, Any]) -> str:
 # Settings of a run
 
 Table `setting` of a profile has the labels of `COMMLENS_LABEL`, the executable and its build id, the model of the
-processor, the variables of the environment below, and control variables of the MPI library. A name that ends in `*` stands for all names that begin so. Each
-value has the number of processes that had it, so settings that differ between ranks are visible.
+processor, the variables of the environment below, and control variables of the MPI library. A name that ends in `*`
+stands for all names that begin so. Each value has the number of processes that had it, so settings that differ between
+ranks are visible.
 
 Control variables are those of Open MPI 4 and 5, read in `MPI_Finalize`, that have a value from a file of parameters such
 as `~/.openmpi/mca-params.conf`, or that the application has written through `MPI_T_cvar_write`. Those from the

@@ -31,6 +31,12 @@ inline auto next_of(R (*)(A...), Entry entry, int slot) noexcept -> R (*)(A...) 
 // Returns the definition of an MPI name that comes after ours in the search order.
 Definition next_definition(const char* name) noexcept;
 
+// Returns the MPI library's function of this name and type, or null.
+template <class Function>
+Function library(const char* name) noexcept {
+  return reinterpret_cast<Function>(next_definition(name).address);
+}
+
 // Returns the address of a variable of the MPI library, or null.  Searches from the beginning, not after our library:
 // an executable may contain the library's variables itself (copy relocations) and comes before us in the search order.
 void* data_definition(const char* name) noexcept;

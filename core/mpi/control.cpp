@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Open MPI's control variables are the parameters of its component architecture.  They are read through the exported
-// functions that ompi_info uses, because MPI_T_init_thread is not free of effects (docs/decisions/0022).
+// Open MPI's control variables are its MCA parameters.  They are read with the exported functions that ompi_info uses,
+// because MPI_T_init_thread would load all components of the library (docs/decisions/0022).
 #include "core/mpi/control.h"
 
 #include <mpi.h>
@@ -18,7 +18,7 @@ namespace commlens {
 
 namespace {
 
-// What Open MPI 4 and 5 use: where a value comes from, and the form of dump() with one line per variable.
+// Constants of Open MPI 4 and 5: sources of a value, and the output format of dump() with one line per variable.
 enum Source : int { by_default = 0, of_environment = 2 };
 constexpr int one_line = 2;
 
@@ -27,11 +27,6 @@ bool is_known_release() {
   int length = 0;
   api.Get_library_version(version, &length);
   return std::strncmp(version, "Open MPI v4.", 12) == 0 || std::strncmp(version, "Open MPI v5.", 12) == 0;
-}
-
-template <class Function>
-Function library(const char* name) noexcept {
-  return reinterpret_cast<Function>(next_definition(name).address);
 }
 
 // Returns the text of variable `index` as dump() has it, and frees what dump() allocated.

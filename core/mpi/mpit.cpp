@@ -53,11 +53,6 @@ State& state() {
 int variable_count() noexcept { return matrix_choice.peers ? static_cast<int>(variables().size()) : 0; }
 int category_count() noexcept { return matrix_choice.peers ? 1 : 0; }
 
-template <class Function>
-Function library(const char* name) noexcept {
-  return reinterpret_cast<Function>(next_definition(name).address);
-}
-
 // Returns whether calls go to the library only, because MPI_T is not initialised.  pre, as for the functions below: the
 // caller holds the lock.
 bool is_not_in_use(const State& s) noexcept { return s.users == 0; }

@@ -226,6 +226,9 @@ class PeerRow:
 Partners = tuple["int | None", "int | None", "int | None", "int | None"]
 """Receiver and tag, sender and tag of a message, as in table position."""
 
+EMPTY = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _schema.SQL
+"""Creates the tables of a profile. Each statement is a transaction: waiting for the disk would take most of the time."""
+
 Insert = Callable[[str, list[tuple[object, ...]]], None]
 """Adds rows to a table."""
 
@@ -442,8 +445,7 @@ class ProfileBuilder:
     def write(self, path: Path) -> Path:
         """Write the profile and return its path."""
         connection = sqlite3.connect(path)
-        # Each statement of the schema is a transaction: waiting for the disk would take most of the time of the tests.
-        connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _schema.SQL)
+        connection.executescript(EMPTY)
 
         def insert(table: str, rows: list[tuple[object, ...]]) -> None:
             for row in rows:

@@ -11,11 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from build_profile import ProfileBuilder
+from build_profile import EMPTY, ProfileBuilder
 from conftest import MS, Run, small_builder
 from summarise import summarised
 
-from commlens.profile import _schema
 from commlens.reports.ranks import UNKNOWN
 
 RANKS = """\
@@ -131,7 +130,7 @@ def test_many_ranks_are_compared_soon(tmp_path: Path, run: Run) -> None:
     ranks = 32_768
     path = tmp_path / "many.db"
     connection = sqlite3.connect(path)
-    connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _schema.SQL)
+    connection.executescript(EMPTY)
     connection.executescript(f"""
         CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {ranks - 1})
             SELECT i FROM n;

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from build_profile import EMPTY
 from conftest import Run
 
-from commlens.profile import _schema
 from commlens.reports.query import Queries, Selection, Shape
 
 RANKS, COMMS, KEYS_EACH = 1024, 2000, 8
@@ -28,7 +28,7 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a profile of 2,000 communicators of 64 of 1,024 ranks, with 1,024,000 cells."""
     path = tmp_path_factory.mktemp("scale") / "million.db"
     connection = sqlite3.connect(path)
-    connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _schema.SQL)
+    connection.executescript(EMPTY)
     connection.executescript(f"""
         INSERT INTO op VALUES (0, 'unknown', 'other');
         CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 16000)

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from build_profile import ProfileBuilder
+from build_profile import EMPTY, ProfileBuilder
 from conftest import Run, small_builder
 
 from commlens.profile import _schema, open_profile, shards
@@ -33,7 +33,7 @@ def split(whole: Path, into: Path, world: int = 7) -> Path:
         shard = into / f"shard.{number}.db"
         last = first + BLOCK - 1
         with closing(sqlite3.connect(shard)) as connection:
-            connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _schema.SQL)
+            connection.executescript(EMPTY)
             for view in [name for name, relation in _schema.RELATIONS.items() if relation.kind == "view"]:
                 connection.execute(f"DROP VIEW {view}")
             connection.execute("ATTACH ? AS whole", (str(whole),))
