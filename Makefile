@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick coverage proof fuzz kills sanitize soak bench overhead study scale algorithms hosts fmt lint gen install clean
+.PHONY: help setup build demo test test-quick coverage proof fuzz kills sanitize soak bench overhead study scale algorithms hosts page fmt lint gen install clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -33,6 +33,9 @@ sanitize:    ## our library in MPI jobs, without optimisation and under the addr
 
 soak:        ## resident memory over 10^8 calls and 10^5 communicators, with and without commlens
 	@tools/soak.sh
+
+page:        ## check page/src and bundle it for commlens html
+	@tools/bundle.sh
 
 setup:       ## install the missing packages for all of these
 	@tools/setup.sh build reader dev demo mpi test

@@ -51,10 +51,11 @@ IMPORTS: dict[str, str] = {
     "overhead": "base launch render",
     "compare": "base symbols render profile selection reports algorithms overhead",
     "charts": "base render profile compare",
+    "page": "base symbols profile reports findings charts",
     "doctor": "base launch symbols",
     "export": "base profile selection",
     "frames": "base profile export",
-    "cli": "base render profile selection reports findings jobs algorithms matrix overhead compare charts doctor export",
+    "cli": "base render profile selection reports findings jobs algorithms matrix overhead compare charts page doctor export",
     "__main__": "cli",
 }
 """The same for python/commlens/; each file beside its folders counts as a folder."""

@@ -42,6 +42,7 @@ AT_ROOT = frozenset(
         "generated",
         "include",
         "proof",
+        "page",
         "pyproject.toml",
         "setup.py",
         "python",

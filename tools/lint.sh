@@ -26,6 +26,7 @@ tools/format.sh --check || code=1
 step lint "Python: ruff" .venv/bin/ruff check . || code=1
 step lint "Python: output is escaped" .venv/bin/python tools/check_output.py python/commlens || code=1
 step lint "Python: mypy" .venv/bin/mypy || code=1
+tools/bundle.sh --check || code=1
 step lint "C++: clang-tidy" tidy || code=1
 step lint "third_party unchanged" sha256sum --check third_party/SHA256SUMS || code=1
 exit $code

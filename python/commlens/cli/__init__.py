@@ -20,6 +20,7 @@ COMMANDS = (
     *(
         "report",
         "explain",
+        "html",
         "ranks",
         "compare",
         "correlate",

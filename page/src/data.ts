@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of the page: unpacks the block that commlens.page.pack wrote.
+
+export type Value = string | number | null;
+
+/** A table of counters: one typed array per column, all of the same length. */
+export interface Table {
+  readonly rows: number;
+  /** Missing columns were added up to keep to the budget. */
+  readonly columns: Readonly<Record<string, Float64Array | undefined>>;
+}
+
+/** A small table, by column, and the query that returned it. */
+export interface Sheet {
+  readonly sql: string;
+  readonly columns: Readonly<Record<string, Value[] | undefined>>;
+}
+
+export interface Finding {
+  readonly text: string;
+  readonly share: number;
+  readonly rule: string;
+  readonly title: string;
+  readonly advice: string;
+  readonly evidence: [string, string][];
+  readonly op: string | null;
+  readonly family: string | null;
+}
+
+export interface Facts {
+  readonly program: string;
+  readonly version: string;
+  readonly is_summary: boolean;
+  readonly world: number;
+  readonly slice_ns: number;
+  readonly run: Readonly<Record<string, Value>>;
+  readonly all_overhead_ns: number | null;
+  readonly head: [string, string][];
+  readonly warnings: string[];
+  readonly findings: { readonly refused: string; readonly rules: number; readonly found: Finding[] };
+  readonly budget: number;
+  readonly folded: string[];
+  readonly palette: string[];
+  readonly sites: Readonly<Record<string, string>>;
+  readonly sheets: Readonly<Record<string, Sheet>>;
+}
+
+interface ColumnHead {
+  readonly name: string;
+  readonly bytes: number;
+  readonly least: number;
+}
+
+interface Head extends Facts {
+  readonly tables: Readonly<Record<string, { rows: number; columns: ColumnHead[] }>>;
+}
+
+export interface Profile {
+  readonly facts: Facts;
+  readonly cells: Table;
+  readonly pairs: Table;
+  readonly slices: Table;
+}
+
+const NO_ROWS: Table = { rows: 0, columns: {} };
+
+function decoded(base64: string): Uint8Array<ArrayBuffer> {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** Puts the planes of a column together. Values beyond 2^53 lose their last digits. */
+function column(bytes: Uint8Array, begin: number, rows: number, head: ColumnHead): Float64Array {
+  const values = new Float64Array(rows).fill(head.least);
+  for (let plane = 0; plane < head.bytes; plane++) {
+    const weight = 256 ** plane;
+    const at = begin + plane * rows;
+    for (let i = 0; i < rows; i++) values[i]! += weight * bytes[at + i]!;
+  }
+  return values;
+}
+
+/** Unpacks a block in base64. */
+export async function unpack(base64: string): Promise<Profile> {
+  const bytes = await inflated(decoded(base64.trim()));
+  const length = new DataView(bytes.buffer).getUint32(0, true);
+  const { tables: heads, ...facts } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Head;
+  const tables: Record<string, Table> = {};
+  let at = 4 + length;
+  for (const [name, table] of Object.entries(heads)) {
+    const columns: Record<string, Float64Array> = {};
+    for (const head of table.columns) {
+      columns[head.name] = column(bytes, at, table.rows, head);
+      at += head.bytes * table.rows;
+    }
+    tables[name] = { rows: table.rows, columns };
+  }
+  return {
+    facts,
+    cells: tables.cells ?? NO_ROWS,
+    pairs: tables.pairs ?? NO_ROWS,
+    slices: tables.slices ?? NO_ROWS,
+  };
+}
+
+/** Returns a column of a small table; empty if the profile lacks it. */
+export function cellsOf(facts: Facts, sheet: string, column: string): Value[] {
+  return facts.sheets[sheet]?.columns[column] ?? [];
+}

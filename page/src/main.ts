@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the page: reads the data, and draws the view, filter and theme that the address names.
+
+import { Colours, type Context } from "./context";
+import { unpack, type Profile } from "./data";
+import { type Child, h } from "./dom";
+import { Names } from "./names";
+import { csv, results } from "./panel";
+import { Counters } from "./query";
+import { DIMENSIONS, fragment, parse, type State, toggled } from "./state";
+import { callsites } from "./views/callsites";
+import { communicators } from "./views/communicators";
+import { cost } from "./views/cost";
+import { peers } from "./views/peers";
+import { ranks } from "./views/ranks";
+import { regions } from "./views/regions";
+import { sizes } from "./views/sizes";
+import { summary } from "./views/summary";
+import { timeline } from "./views/timeline";
+
+const VIEWS: [string, string, (context: Context) => Child[]][] = [
+  ["summary", "Summary", summary],
+  ["communicators", "Communicators", communicators],
+  ["sizes", "Operations", sizes],
+  ["ranks", "Ranks and nodes", ranks],
+  ["peers", "Who talks to whom", peers],
+  ["regions", "Regions", regions],
+  ["callsites", "Call sites", callsites],
+  ["timeline", "Time line", timeline],
+  ["cost", "Cost and limits", cost],
+];
+
+const WORDS = { family: "communicator", comm: "communicator", op: "operation", bin: "size", region: "region", callsite: "call site", node: "node", rank: "rank" };
+const THEMES: [string, string][] = [["", "Theme: as the system"], ["light", "Theme: light"], ["dark", "Theme: dark"]];
+
+function chips(context: Context): HTMLElement {
+  const { filter } = context.state;
+  const set = DIMENSIONS.filter((dimension) => filter[dimension] !== undefined);
+  if (!set.length) return h("div", { class: "chips" });
+  return h("div", { class: "chips", role: "group", "aria-label": "filter" },
+    h("span", {}, "Only"),
+    set.map((dimension) => h("button", {
+      class: "chip", title: "remove", click: () => { context.go({ filter: toggled(filter, dimension, filter[dimension]!) }); },
+    }, `${WORDS[dimension]} ${context.names.of(dimension, filter[dimension]!).replace(/^rank /, "")} ✕`)),
+    set.length > 1 ? h("button", { class: "chip", click: () => { context.go({ filter: {} }); } }, "All ✕") : null);
+}
+
+function navigation(context: Context, view: string): HTMLElement {
+  return h("nav", { "aria-label": "views" }, VIEWS.map(([name, title]) =>
+    h("a", { href: fragment({ ...context.state, view: name }), "aria-current": name === view ? "page" : undefined }, title)));
+}
+
+function themeButton(context: Context): HTMLElement {
+  const at = Math.max(0, THEMES.findIndex(([name]) => name === (context.state.choices.theme ?? "")));
+  const [next] = THEMES[(at + 1) % THEMES.length]!;
+  return h("button", { class: "theme", click: () => { context.go({ choices: { ...context.state.choices, theme: next } }); } }, THEMES[at]![1]);
+}
+
+class Page {
+  private readonly names: Names;
+  private readonly cells: Counters;
+  private readonly slices: Counters;
+  private readonly colours: Colours;
+  private view = "";
+
+  constructor(private readonly profile: Profile, private readonly root: HTMLElement) {
+    this.names = new Names(profile.facts);
+    this.cells = new Counters(profile, this.names);
+    this.slices = new Counters(profile, this.names, profile.slices);
+    this.colours = new Colours(profile.facts.palette, this.cells);
+  }
+
+  draw(): void {
+    const state = parse(location.hash);
+    const go = (change: Partial<State>) => { location.hash = fragment({ ...state, ...change }); };
+    const context: Context = { profile: this.profile, names: this.names, cells: this.cells, slices: this.slices, colours: this.colours, state, go };
+    const [view, title, content] = VIEWS.find(([name]) => name === state.view) ?? VIEWS[0]!;
+    const { theme } = state.choices;
+    if (theme) document.documentElement.dataset.theme = theme;
+    else delete document.documentElement.dataset.theme;
+    document.title = `${title} - ${this.profile.facts.program} - commlens`;
+    results.clear();
+    const focus = document.activeElement?.id ?? "";
+    const open = new Set([...document.querySelectorAll<HTMLElement>("section.panel:has(details.numbers[open])")].map((each) => each.id));
+    this.root.replaceChildren(
+      h("header", { class: "top" },
+        h("div", { class: "title" }, h("h1", {}, this.profile.facts.program), h("p", {}, this.about())),
+        themeButton(context)),
+      navigation(context, view),
+      chips(context),
+      h("div", { class: "view" }, content(context) as (Node | string)[]));
+    if (view === this.view) {
+      for (const id of open) document.getElementById(id)?.querySelector("details.numbers")?.setAttribute("open", "");
+      if (focus) document.getElementById(focus)?.focus();
+    } else if (this.view) window.scrollTo(0, 0);
+    this.view = view;
+    this.root.removeAttribute("aria-busy");
+  }
+
+  private about(): string {
+    const where = this.profile.facts.head.filter(([name]) => ["where", "MPI"].includes(name)).map(([, text]) => text);
+    return where.join(", ");
+  }
+}
+
+async function start(): Promise<void> {
+  const root = document.getElementById("page")!;
+  try {
+    const profile = await unpack(document.getElementById("data")!.textContent);
+    const page = new Page(profile, root);
+    window.addEventListener("hashchange", () => { page.draw(); });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { page.draw(); });
+    page.draw();
+    // For tests: the numbers of every panel, as its CSV, with its SQL.
+    Object.assign(window, { commlens: () => Object.fromEntries([...results].map(([id, result]) => [id, { csv: csv(result), sql: result.sql, extra: result.columns.filter((column) => column.extra).map((column) => column.name) }])) });
+  } catch (error) {
+    root.textContent = `This page cannot be shown: ${String(error)}. It needs Chrome 103, Firefox 113, Safari 16.4 or later.`;
+    root.removeAttribute("aria-busy");
+    throw error;
+  }
+}
+
+void start();

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of a view: a title, a chart, the table of its numbers, which can be copied, and the SQL that gives them.
+
+import { type Child, h } from "./dom";
+import type { Value } from "./data";
+import { many, shown, type Unit } from "./units";
+
+export interface Column {
+  /** Name in CSV; the same as in the result of the SQL, unless `extra`. */
+  readonly name: string;
+  readonly title: string;
+  readonly unit: Unit;
+  /** The result of the SQL lacks this column: the page knows it from elsewhere. */
+  readonly extra?: boolean;
+  /** In CSV only. */
+  readonly hidden?: boolean;
+}
+
+export interface Result {
+  readonly columns: Column[];
+  readonly rows: Value[][];
+  readonly sql: string;
+  /** Restricts the views to a row; the first shown column gets a button. */
+  readonly pick?: (row: number) => void;
+  readonly isPicked?: (row: number) => boolean;
+}
+
+const SHOWN_AT_FIRST = 100;
+const MOST_SHOWN = 2000;
+
+function field(value: Value): string {
+  const text = value === null ? "" : `${value}`;
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+export function csv(result: Result): string {
+  const lines = [result.columns.map((column) => column.name), ...result.rows].map((row) => row.map(field).join(","));
+  return `${lines.join("\n")}\n`;
+}
+
+function tableRow(result: Result, row: number): HTMLTableRowElement {
+  const values = result.rows[row]!;
+  const isPicked = result.isPicked?.(row) ?? false;
+  let isFirst = true;
+  const cells = result.columns.map((column, i) => {
+    if (column.hidden) return null;
+    const text = shown(values[i] ?? null, column.unit);
+    const kind = column.unit === "text" || column.unit === "size" ? "text" : "number";
+    const full = typeof values[i] === "string" && text.length > 40 ? text : undefined;
+    const button = isFirst && result.pick
+      ? h("button", { class: "pick", "aria-pressed": `${isPicked}`, title: full ?? "restrict all views to this", click: () => { result.pick!(row); } }, text)
+      : text;
+    const tag = isFirst ? "th" : "td";
+    const cell = h(tag, { class: kind, title: full, scope: isFirst ? "row" : undefined }, button);
+    isFirst = false;
+    return cell;
+  });
+  return h("tr", { class: isPicked ? "picked" : undefined }, cells);
+}
+
+/** Returns a table, the first rows at first; a button shows more. */
+export function table(result: Result, title: string): HTMLElement {
+  const body = h("tbody");
+  const more = h("div", { class: "more" });
+  const show = (until: number) => {
+    for (let row = body.rows.length; row < Math.min(until, result.rows.length); row++) body.append(tableRow(result, row));
+    const left = result.rows.length - body.rows.length;
+    more.replaceChildren();
+    if (!left) return;
+    if (body.rows.length >= MOST_SHOWN) more.append(`${many(left, "further row")}: see the CSV.`);
+    else more.append(h("button", { click: () => { show(MOST_SHOWN); } }, `Show ${many(left, "more row")}`));
+  };
+  show(SHOWN_AT_FIRST);
+  const heads = result.columns.filter((column) => !column.hidden).map((column) =>
+    h("th", { scope: "col", class: column.unit === "text" || column.unit === "size" ? "text" : "number" }, column.title));
+  return h("div", { class: "table", tabindex: "0", role: "region", "aria-label": `table: ${title}` },
+    h("table", {}, h("thead", {}, h("tr", {}, heads)), body), more);
+}
+
+async function copy(button: HTMLButtonElement, text: string): Promise<void> {
+  const old = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Pages from files may not reach the clipboard in some browsers; the old way works there.
+    const area = h("textarea", { class: "offscreen" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    // eslint-disable-next-line @typescript-eslint/no-deprecated
+    document.execCommand("copy");
+    area.remove();
+  }
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = old; }, 1200);
+}
+
+function copier(title: string, text: () => string): HTMLButtonElement {
+  const button: HTMLButtonElement = h("button", { click: () => { void copy(button, text()); } }, title);
+  return button;
+}
+
+export interface Panel {
+  readonly title: string;
+  /** One sentence: what to read from the chart. */
+  readonly about?: string;
+  readonly controls?: Child;
+  readonly chart?: Child;
+  readonly legend?: Child;
+  readonly result?: Result;
+  /** Whether the table is open at first. */
+  readonly open?: boolean;
+}
+
+/** Results by the id of their panel, for tests: what each shows and its SQL. */
+export const results = new Map<string, Result>();
+
+export function panel(id: string, parts: Panel): HTMLElement {
+  const { result } = parts;
+  if (result) results.set(id, result);
+  const tools = result && h("div", { class: "tools" },
+    copier("Copy as CSV", () => csv(result)),
+    h("details", {}, h("summary", {}, "SQL"),
+      h("div", { class: "sql" }, h("pre", { tabindex: "0" }, result.sql), copier("Copy SQL", () => result.sql))));
+  const isEmpty = result?.rows.length === 0;
+  return h("section", { class: "panel", id, "aria-labelledby": `${id}-title` },
+    h("header", {}, h("h2", { id: `${id}-title` }, parts.title), parts.controls ?? null),
+    parts.about ? h("p", { class: "about" }, parts.about) : null,
+    isEmpty ? h("p", { class: "empty" }, "Nothing is left under this filter.") : [parts.legend ?? null, parts.chart ?? null],
+    result && !isEmpty
+      ? h("details", { class: "numbers", open: parts.open ?? !parts.chart }, h("summary", {}, `Table (${many(result.rows.length, "row")})`), table(result, parts.title))
+      : null,
+    tools ?? null);
+}
+
+/** A choice of one from several, as radio buttons that look like one control. */
+export function choice(label: string, name: string, options: [string, string][], chosen: string, pick: (value: string) => void): HTMLElement {
+  return h("fieldset", { class: "choice" }, h("legend", {}, label), options.map(([value, text]) =>
+    h("label", {}, h("input", { type: "radio", name, value, checked: value === chosen, change: () => { pick(value); } }), h("span", {}, text))));
+}
+
+export function legend(entries: [string, string][]): HTMLElement {
+  return h("ul", { class: "legend" }, entries.map(([text, colour]) =>
+    h("li", {}, h("span", { class: "swatch", style: `background:${colour}` }), text)));
+}

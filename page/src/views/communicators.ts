@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which communicators take the time, and which was made from which.
+
+import { type Context, pick, result } from "../context";
+import { type Child, h } from "../dom";
+import type { Bar } from "../draw/bars";
+import { bars } from "../draw/bars";
+import { icicle } from "../draw/icicle";
+import { legend, panel } from "../panel";
+import { without } from "../state";
+import { count, many, share, time } from "../units";
+
+const TOP = 12;
+
+function operations(context: Context): HTMLElement {
+  const { cells, names, colours, state } = context;
+  const groups = cells.groups(["family"], state.filter);
+  const parts = cells.groups(["family", "op"], state.filter);
+  const items = groups.slice(0, TOP).map((group): Bar => {
+    const family = group.keys[0]!;
+    return {
+      label: names.family(family),
+      about: sizesText(context, family),
+      value: time(group.time),
+      parts: parts.filter((part) => part.keys[0] === family).map((part) => ({
+        value: part.time,
+        colour: colours.of("op", part.keys[1]!),
+        title: `${names.op(part.keys[1]!)}: ${time(part.time)}, ${many(part.calls, "call")}`,
+      })),
+      isPicked: state.filter.family === family,
+      pick: () => { pick(context, "family", family); },
+    };
+  });
+  const drawn = new Set(groups.slice(0, TOP).map((group) => group.keys[0]));
+  const ops = parts.filter((part) => drawn.has(part.keys[0])).map((part) => part.keys[1]!);
+  const first = groups[0];
+  const total = groups.reduce((sum, group) => sum + group.time, 0);
+  return panel("comm-operations", {
+    title: "Time in MPI by communicator and operation",
+    about: first ? `${names.family(first.keys[0]!)} has ${share(total ? first.time / total : 0)} of it. Communicators that the same call created in the same way are one family. Times are summed over the ranks.` : "",
+    legend: legend(colours.entries("op", ops, (id) => names.op(id))),
+    chart: [bars(items, "time by communicator"), groups.length > TOP ? h("p", { class: "about" }, `${count(groups.length - TOP)} further families are in the table.`) : null],
+    result: result(context, ["family", "op"], parts),
+  });
+}
+
+function sizesText(context: Context, id: number): string {
+  const sizes = context.names.families.get(id)?.sizes ?? "-";
+  return sizes === "-" ? "" : sizes === "1" ? "1 rank" : `${sizes} ranks`;
+}
+
+/** Returns the procedure and call site that created a family. */
+function origin(context: Context, id: number): string {
+  const family = context.names.families.get(id);
+  if (!family?.creator) return "";
+  return family.callsite === null ? family.creator : `${family.creator} at ${context.names.site(family.callsite)}`;
+}
+
+function lineage(context: Context): HTMLElement | null {
+  const { cells, names, state } = context;
+  const others = without(state.filter, ["family", "comm"]);
+  const groups = new Map(cells.groups(["family"], others).map((group) => [group.keys[0]!, group]));
+  const families = [...names.families.values()].filter((family) => ["intra", "inter"].includes(family.kind));
+  if (!families.length) return null;
+  const total = [...groups.values()].reduce((sum, group) => sum + group.time, 0) || 1;
+  const leaves = families.map((family) => {
+    const spent = groups.get(family.id)?.time ?? 0;
+    return {
+      id: family.id,
+      parent: family.parent,
+      label: `${names.family(family.id)}${family.communicators > 1 ? ` ×${count(family.communicators)}` : ""}`,
+      title: `${names.family(family.id)}: ${many(family.communicators, "communicator")} of ${family.sizes} ranks, ${time(spent)} in MPI (${share(spent / total)})`
+        + (family.creator ? `, created by ${origin(context, family.id)}` : ""),
+      own: Math.max(spent, total / 100),
+      part: spent / total,
+    };
+  });
+  return panel("lineage", {
+    title: "Which communicator was created from which",
+    about: "Each box is a family, below the family it was created from, as wide as its time in MPI and that of the families below. The line at the bottom of a box is its own share of all time in MPI.",
+    chart: icicle(leaves, "lineage of communicators", (id) => state.filter.family === id, (id) => { pick(context, "family", id); }),
+  });
+}
+
+export function communicators(context: Context): Child[] {
+  const { cells, state, names } = context;
+  const family = state.filter.family ?? (state.filter.comm === undefined ? undefined : names.familyOf.get(state.filter.comm));
+  const isSeveral = family !== undefined && (names.families.get(family)?.communicators ?? 1) > 1;
+  return [
+    operations(context),
+    lineage(context),
+    panel("families", {
+      title: "Families of communicators",
+      about: "A click on a name restricts all views to it.",
+      result: result(context, ["family"], cells.groups(["family"], state.filter), [
+        ["size", (group) => names.families.get(group.keys[0]!)?.sizes ?? null],
+        ["communicators", (group) => names.families.get(group.keys[0]!)?.communicators ?? null],
+        ["created by", (group) => origin(context, group.keys[0]!)],
+      ]),
+      open: true,
+    }),
+    isSeveral && cells.has("comm")
+      ? panel("comms", { title: `The communicators of ${names.family(family)}`, result: result(context, ["comm"], cells.groups(["comm"], state.filter)), open: true })
+      : null,
+  ];
+}

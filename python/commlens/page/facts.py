@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collects what the page shows besides the counters: the head of the report, findings, names, and small tables."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from commlens.base.escape import Target, escape
+from commlens.charts import palette
+from commlens.findings._rules import RULES
+from commlens.findings.find import read_findings, refusal
+from commlens.page.tables import Folded, losses
+from commlens.profile import meta
+from commlens.profile.shape import has_table
+from commlens.reports.coverage import statement as coverage_sql
+from commlens.reports.run import read_run
+from commlens.reports.settings import SETTINGS_SQL
+from commlens.symbols.callsites import callsite_labels
+
+SHEETS: dict[str, tuple[str, str]] = {
+    "ranks": (
+        "rank",
+        "SELECT rank, node, cpus, app_ns, mpi_ns, calls, threads, state FROM rank ORDER BY rank",
+    ),
+    "comms": (
+        "comm",
+        """\
+SELECT comm.id AS comm, comm.name AS communicator, comm.user_name, comm.kind, comm.family, comm.parent,
+       comm.size + COALESCE(comm.remote_size, 0) AS size, comm.communicators, comm.topology
+  FROM comm ORDER BY comm.id""",
+    ),
+    "families": (
+        "comm",
+        """\
+SELECT family.family, family.name, family.user_name, family.kind, family.communicators, family.size_min,
+       family.size_max, family.parent, family.creator, family.callsite, family.topology, family_total.ranks
+  FROM family LEFT JOIN family_total ON family_total.family = family.family ORDER BY family.family""",
+    ),
+    "ops": ("op", "SELECT id, name, class FROM op ORDER BY id"),
+    "flows": ("flow", "SELECT id, name FROM flow ORDER BY id"),
+    "regions": (
+        "region_time",
+        """\
+SELECT region_path.region, region.parent, region.name, region_path.path, region.kind, region_total.ranks,
+       region_total.calls, region_total.time_ns, region_total.exclusive_ns, region_total.mpi_ns,
+       region_total.rank_min_ns, region_total.rank_max_ns, region_total.load_balance,
+       region_total.communication_efficiency, region_total.parallel_efficiency
+  FROM region_path JOIN region ON region.id = region_path.region
+       LEFT JOIN region_total ON region_total.region = region_path.region ORDER BY region_path.region""",
+    ),
+    "loops": (
+        "loop_bin",
+        """\
+SELECT region_path.path, loop_bin.region, loop_bin.bin, SUM(loop_bin.iterations) AS iterations
+  FROM loop_bin JOIN region_path ON region_path.region = loop_bin.region
+ GROUP BY loop_bin.region, loop_bin.bin ORDER BY loop_bin.region, loop_bin.bin""",
+    ),
+    "metrics": (
+        "metric_value",
+        """\
+SELECT metric.name, metric.unit, region_path.path AS region, metric_value.iteration, SUM(metric_value.count) AS count,
+       SUM(metric_value.sum) AS sum, MIN(metric_value.min) AS min, MAX(metric_value.max) AS max
+  FROM metric_value JOIN metric ON metric.id = metric_value.metric
+       JOIN region_path ON region_path.region = metric_value.region
+ GROUP BY metric.id, metric_value.region, metric_value.iteration
+ ORDER BY metric.id, metric_value.region, metric_value.iteration""",
+    ),
+    "overhead": (
+        "overhead",
+        """\
+SELECT what, COUNT(*) AS ranks, SUM(ns) AS time_ns, MIN(ns) AS least_ns, MAX(ns) AS most_ns
+  FROM overhead GROUP BY what ORDER BY what""",
+    ),
+    "coverage": ("coverage", coverage_sql(("unseen", "skipped", "absent"))),
+    "settings": ("setting", SETTINGS_SQL),
+}
+"""The small tables of the page: the table of the profile that each needs, and its query."""
+
+
+def safe(value: Any) -> Any:
+    """Return a value for the page: texts without characters that a reader cannot see."""
+    return escape(value, Target.LINE) if isinstance(value, str) else value
+
+
+def sheet(connection: sqlite3.Connection, table: str, sql: str) -> dict[str, Any]:
+    """Return the rows of a small table by column, with its query; no rows if the profile lacks the table."""
+    if not has_table(connection, table):
+        return {"sql": sql, "columns": {}}
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    cursor.execute(sql)
+    rows = cursor.fetchall()
+    names = [column[0] for column in cursor.description]
+    return {
+        "sql": sql,
+        "columns": {name: [safe(row[i]) for row in rows] for i, name in enumerate(names)},
+    }
+
+
+def findings(connection: sqlite3.Connection) -> dict[str, Any]:
+    """Return the findings with their evidence, or the reason why no rule applies."""
+    found = [
+        {
+            "text": safe(finding.text),
+            "share": finding.share,
+            "rule": finding.rule.name,
+            "title": finding.rule.title,
+            "advice": finding.rule.advice,
+            "evidence": finding.evidence(),
+            "op": safe(finding.values.get("op")),
+            "family": safe(finding.values.get("communicator")),
+        }
+        for finding in read_findings(connection)
+    ]
+    return {"refused": refusal(connection), "rules": len(RULES), "found": found}
+
+
+def read_facts(connection: sqlite3.Connection, tables: Mapping[str, Folded], budget: int) -> dict[str, Any]:
+    """Return the head of the page's data; every text in it is safe to show."""
+    run = read_run(connection)
+    sites = connection.execute("SELECT id FROM callsite ORDER BY id").fetchall()
+    return {
+        "program": safe(run.meta.get("program") or "MPI application"),
+        "version": safe(run.meta.get("commlens_version", "")),
+        "is_summary": meta.is_summary(connection),
+        "world": meta.number(run.meta, "ranks"),
+        "slice_ns": meta.number(run.meta, "slice_ns"),
+        "run": {name: safe(value) for name, value in run.ranks.items()},
+        "all_overhead_ns": run.overhead["all_ns"],
+        "head": [(name, safe(text)) for name, text in run.head()],
+        "warnings": [safe(text) for text in run.warnings()],
+        "findings": findings(connection),
+        "budget": budget,
+        "folded": losses(dict(tables)),
+        "palette": [*palette.COLOURS, palette.OTHER],
+        "sites": {
+            id: safe(label) for id, label in callsite_labels(connection, (id for (id,) in sites)).items()
+        },
+        "sheets": {name: sheet(connection, table, sql) for name, (table, sql) in SHEETS.items()},
+    }
