@@ -20,5 +20,9 @@ say demo "commlens report build/demo.db"
 echo
 .venv/bin/commlens report build/demo.db
 echo
+page=$PWD/build/demo.html
+rm -f "$page"
+.venv/bin/commlens html "$profile" -o "$page" >/dev/null
+say demo "the same and more as a page for a browser: build/demo.html"
 say demo "next: .venv/bin/commlens comms build/demo.db"
 say "" "      .venv/bin/commlens report --help, docs/guide/README.md"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of the page: unpacks the block that commlens.page.pack wrote.
+// The data of the page: unpacks the blocks that commlens.page.pack wrote.
 
 export type Value = string | number | null;
 
@@ -87,15 +87,15 @@ function column(bytes: Uint8Array, begin: number, rows: number, head: ColumnHead
   return values;
 }
 
-/** Unpacks a block in base64. */
-export async function unpack(base64: string): Promise<Profile> {
-  const bytes = await inflated(decoded(base64.trim()));
-  const length = new DataView(bytes.buffer).getUint32(0, true);
-  const { tables: heads, ...facts } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Head;
+/** Unpacks the data of the page. `block` returns a block by its name, in base64. */
+export async function unpack(block: (name: string) => string): Promise<Profile> {
+  const text = new TextDecoder().decode(await inflated(decoded(block("head"))));
+  const { tables: heads, ...facts } = JSON.parse(text) as Head;
   const tables: Record<string, Table> = {};
-  let at = 4 + length;
   for (const [name, table] of Object.entries(heads)) {
+    const bytes = await inflated(decoded(block(name)));
     const columns: Record<string, Float64Array> = {};
+    let at = 0;
     for (const head of table.columns) {
       columns[head.name] = column(bytes, at, table.rows, head);
       at += head.bytes * table.rows;

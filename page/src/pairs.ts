@@ -28,15 +28,25 @@ export function present(context: Context): typeof KINDS {
   return KINDS.filter(([, , flows]) => flows.some((each) => names.has(each)));
 }
 
+let last: { name: string; pairs: Pairs } | null = null;
+
 /** Returns the pairs of one kind under the filter on communicators and ranks, added up over communicators. */
 export function selected(context: Context, flows: string[]): Pairs {
+  const { comm, family, rank, node } = context.state.filter;
+  const name = JSON.stringify([flows, comm, family, rank, node]);
+  if (last?.name !== name) last = { name, pairs: added(context, flows) };
+  return last.pairs;
+}
+
+function added(context: Context, flows: string[]): Pairs {
   const { names, state: { filter }, profile } = context;
   const { comm, flow, source, destination, messages, bytes } = profile.pairs.columns;
   const world = names.nodeOf.length + 1;
+  const wanted = new Set([...new Set(flow)].filter((id) => flows.includes(names.flow(id))));
   const places = new Map<number, number>();
   const sums: [number[], number[], number[]] = [[], [], []];
   for (let row = 0; row < profile.pairs.rows; row++) {
-    if (!flows.includes(names.flow(flow![row]!))) continue;
+    if (!wanted.has(flow![row]!)) continue;
     if (comm && filter.comm !== undefined && comm[row] !== filter.comm) continue;
     if (comm && filter.family !== undefined && names.familyOf.get(comm[row]!) !== filter.family) continue;
     const from = source![row]!;

@@ -8,15 +8,14 @@ import { DIMENSIONS, type Dimension, type Filter } from "./state";
 /** The counters of one group of rows. Times are in nanoseconds, summed over the ranks. */
 export interface Group {
   readonly keys: number[];
-  calls: number;
-  time: number;
+  readonly calls: number;
+  readonly time: number;
   /** Time of the rank that spent the most. */
-  slowest: number;
-  slowestRank: number;
+  readonly slowest: number;
   /** Longest call. */
-  longest: number;
-  sent: number;
-  received: number;
+  readonly longest: number;
+  readonly sent: number;
+  readonly received: number;
 }
 
 const DENSE = 1 << 22; // entries of an array that replaces a map
@@ -46,6 +45,8 @@ export class Counters {
   /** The value of every row in every dimension; undefined for one that was added up. */
   private readonly values: Partial<Record<Dimension, Float64Array>> = {};
   private readonly rowsOf = new Map<string, Uint32Array>();
+  private readonly wholeOf = new Map<string, Group[]>();
+  private readonly ranges = new Map<string, [number, number]>();
   private readonly groupsOf = new Map<string, Group[]>();
 
   constructor(readonly profile: Profile, readonly names: Names, private readonly table: Table = profile.cells) {
@@ -97,14 +98,30 @@ export class Counters {
     return this.values[name as Dimension] ?? this.table.columns[name];
   }
 
+  /** Returns the least and the largest value of a column, and of 0. */
+  private range(name: string): [number, number] {
+    let known = this.ranges.get(name);
+    if (!known) {
+      known = [0, 0];
+      for (const value of this.column(name)!) {
+        if (value < known[0]) known[0] = value;
+        if (value > known[1]) known[1] = value;
+      }
+      this.ranges.set(name, known);
+    }
+    return known;
+  }
+
   /** Returns the sums for each combination of values of the dimensions, those with the most time first. */
   groups(by: readonly string[], filter: Filter): Group[] {
+    const isWhole = Object.keys(filter).length === 0;
+    const cache = isWhole ? this.wholeOf : this.groupsOf;
     const name = JSON.stringify([by, filter]);
-    let known = this.groupsOf.get(name);
+    let known = cache.get(name);
     if (!known) {
       known = this.added(by, filter);
-      if (this.groupsOf.size > 64) this.groupsOf.clear();
-      this.groupsOf.set(name, known);
+      if (!isWhole && cache.size > 64) cache.clear();
+      cache.set(name, known);
     }
     return known;
   }
@@ -112,8 +129,9 @@ export class Counters {
   private added(by: readonly string[], filter: Filter): Group[] {
     const rows = this.rows(filter);
     const columns = by.map((each) => this.column(each)!);
-    const least = columns.map((column) => column.reduce((low, value) => Math.min(low, value), 0));
-    const spans = columns.map((column, i) => column.reduce((high, value) => Math.max(high, value), 0) - least[i]! + 1);
+    const ranges = by.map((each) => this.range(each));
+    const least = ranges.map(([low]) => low);
+    const spans = ranges.map(([low, high]) => high - low + 1);
     const numbering = new Numbering(spans.reduce((product, span) => product * span, 1));
     const groupOf = new Int32Array(rows.length);
     for (let i = 0; i < rows.length; i++) {
@@ -121,53 +139,57 @@ export class Counters {
       for (let c = 0; c < columns.length; c++) key = key * spans[c]! + columns[c]![rows[i]!]! - least[c]!;
       groupOf[i] = numbering.of(key);
     }
-    const groups = numbering.keys.map((key): Group => {
+    const sums = this.sums(rows, groupOf, numbering.keys.length);
+    const slowest = this.slowest(rows, groupOf, numbering.keys.length);
+    const groups = numbering.keys.map((key, place): Group => {
       const keys: number[] = [];
       let rest = key;
       for (let c = columns.length - 1; c >= 0; c--) {
         keys.unshift((rest % spans[c]!) + least[c]!);
         rest = Math.floor(rest / spans[c]!);
       }
-      return { keys, calls: 0, time: 0, slowest: 0, slowestRank: -1, longest: 0, sent: 0, received: 0 };
+      const at = (name: string) => sums[name]?.[place] ?? 0;
+      return {
+        keys, calls: at("calls"), time: at("time_ns"), slowest: slowest[place]!, longest: at("time_max_ns"),
+        sent: at("bytes_sent"), received: at("bytes_received"),
+      };
     });
-    this.sum(rows, groupOf, groups);
-    this.findSlowest(rows, groupOf, groups);
     return groups.sort((a, b) => b.time - a.time || order(a.keys, b.keys));
   }
 
-  private sum(rows: Uint32Array, groupOf: Int32Array, groups: Group[]): void {
-    const { calls, time_ns: time, time_max_ns: longest, bytes_sent: sent, bytes_received: received } = this.table.columns;
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows[i]!;
-      const group = groups[groupOf[i]!]!;
-      group.calls += calls![row]!;
-      group.time += time![row]!;
-      group.sent += sent![row]!;
-      group.received += received![row]!;
-      if (longest && longest[row]! > group.longest) group.longest = longest[row]!;
+  /** Returns the sums of the counters by group; of the longest calls the longest. */
+  private sums(rows: Uint32Array, groupOf: Int32Array, groups: number): Record<string, Float64Array> {
+    const found: Record<string, Float64Array> = {};
+    for (const name of ["calls", "time_ns", "bytes_sent", "bytes_received"]) {
+      const values = this.table.columns[name]!;
+      const sum = new Float64Array(groups);
+      for (let i = 0; i < rows.length; i++) sum[groupOf[i]!]! += values[rows[i]!]!;
+      found[name] = sum;
     }
+    const longest = this.table.columns.time_max_ns;
+    if (longest) {
+      const most = new Float64Array(groups);
+      for (let i = 0; i < rows.length; i++) most[groupOf[i]!] = Math.max(most[groupOf[i]!]!, longest[rows[i]!]!);
+      found.time_max_ns = most;
+    }
+    return found;
   }
 
-  private findSlowest(rows: Uint32Array, groupOf: Int32Array, groups: Group[]): void {
-    const rank = this.values.rank;
+  /** Returns the time of the rank that spent the most, by group; 0 if ranks are not told apart. */
+  private slowest(rows: Uint32Array, groupOf: Int32Array, groups: number): Float64Array {
+    const { rank } = this.values;
     const time = this.table.columns.time_ns!;
-    if (!rank) return;
+    const most = new Float64Array(groups);
+    if (!rank) return most;
     const world = this.names.nodeOf.length;
-    const numbering = new Numbering(groups.length * world);
-    const spent: number[] = [];
-    for (let i = 0; i < rows.length; i++) {
-      const at = numbering.of(groupOf[i]! * world + rank[rows[i]!]!);
-      spent[at] = (spent[at] ?? 0) + time[rows[i]!]!;
-    }
+    const numbering = new Numbering(groups * world);
+    const spent = new Float64Array(rows.length);
+    for (let i = 0; i < rows.length; i++) spent[numbering.of(groupOf[i]! * world + rank[rows[i]!]!)]! += time[rows[i]!]!;
     numbering.keys.forEach((key, i) => {
-      const group = groups[Math.floor(key / world)]!;
-      const each = key % world;
-      const isLater = spent[i] === group.slowest && each > group.slowestRank && group.slowestRank >= 0;
-      if (spent[i]! >= group.slowest && !isLater) {
-        group.slowest = spent[i]!;
-        group.slowestRank = each;
-      }
+      const group = Math.floor(key / world);
+      most[group] = Math.max(most[group]!, spent[i]!);
     });
+    return most;
   }
 }
 

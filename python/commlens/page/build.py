@@ -11,7 +11,7 @@ from typing import Any
 
 from commlens.base.escape import Target, escape
 from commlens.page.facts import read_facts
-from commlens.page.pack import block
+from commlens.page.pack import head
 from commlens.page.tables import read_tables
 
 BUDGET = 15 * 10**6
@@ -29,11 +29,13 @@ PAGE = """\
 <body>
 <noscript>This page draws with JavaScript, which is switched off here. It contains the script: no network is needed.</noscript>
 <main id="page" aria-busy="true">Reading the profile …</main>
-<script type="text/plain" id="data">{data}</script>
+{blocks}
 <script>{script}</script>
 </body>
 </html>
 """
+
+BLOCK = '<script type="text/plain" id="data-{name}">{block}</script>'
 
 
 def hash_source(text: str) -> str:
@@ -58,10 +60,12 @@ def page(connection: sqlite3.Connection, budget: int = BUDGET) -> str:
         f"default-src 'none'; script-src {hash_source(script)}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
+    packed = {name: table.packed for name, table in tables.items()}
+    blocks = {"head": head(facts, packed), **{name: table.block for name, table in packed.items()}}
     return PAGE.format(
         policy=policy,
         title=escape(f"{facts['program']} - commlens", Target.HTML),
         style=style,
         script=script,
-        data=block(facts, {name: table.packed for name, table in tables.items()}),
+        blocks="\n".join(BLOCK.format(name=name, block=block) for name, block in blocks.items()),
     )

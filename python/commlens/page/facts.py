@@ -35,8 +35,8 @@ SELECT comm.id AS comm, comm.name AS communicator, comm.user_name, comm.kind, co
         "comm",
         """\
 SELECT family.family, family.name, family.user_name, family.kind, family.communicators, family.size_min,
-       family.size_max, family.parent, family.creator, family.callsite, family.topology, family_total.ranks
-  FROM family LEFT JOIN family_total ON family_total.family = family.family ORDER BY family.family""",
+       family.size_max, family.parent, family.creator, family.callsite, family.topology
+  FROM family ORDER BY family.family""",
     ),
     "ops": ("op", "SELECT id, name, class FROM op ORDER BY id"),
     "flows": ("flow", "SELECT id, name FROM flow ORDER BY id"),

@@ -148,7 +148,7 @@ def fold(columns: dict[str, Ints], layout: Layout, most: int) -> Folded:
     lost: list[str] = []
     packed = pack(columns)
     for dimension, _ in layout.folds:
-        if packed.compressed_size() <= most:
+        if len(packed.block) <= most:
             break
         columns = without(columns, layout, dimension)
         lost.append(dimension)

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Time and memory of `commlens html` for a large profile, in the command and in a browser.
+
+    .venv/bin/python bench/page.py [--ranks 4096] [--rows 1000000] [--comms 2000]
+
+Makes up a profile: a grid of ranks with 26 neighbours each, communicators of 64 ranks, and as many rows of counters as
+asked for.  Prints the time of the command and the size of the page, the time until the first view is drawn, the time
+from a click until the next drawing for every view, and the memory of the tab.  Needs chromium and chromium-driver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+
+from browser import VIEWS, Browser, browser  # noqa: E402
+from build_profile import OP_ID, ProfileBuilder  # noqa: E402
+
+MEMBERS = 64
+OPS = ("MPI_Allreduce", "MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Bcast", "MPI_Alltoallv", "MPI_Put")
+SIDE_OF_NEIGHBOURS = (-1, 0, 1)
+ROUNDS = 5
+
+
+def neighbours(rank: int, side: int) -> Iterator[int]:
+    """Yield the 26 neighbours of a rank in a periodic cube."""
+    x, y, z = rank // (side * side), rank // side % side, rank % side
+    for dx in SIDE_OF_NEIGHBOURS:
+        for dy in SIDE_OF_NEIGHBOURS:
+            for dz in SIDE_OF_NEIGHBOURS:
+                if (dx, dy, dz) != (0, 0, 0):
+                    yield ((x + dx) % side * side + (y + dy) % side) * side + (z + dz) % side
+
+
+def make(path: Path, ranks: int, rows: int, comms: int) -> None:
+    """Write the profile."""
+    build = ProfileBuilder(
+        ranks=ranks, nodes=ranks // MEMBERS, meta={"program": "made-up", "slice_ns": "50000000"}
+    )
+    for i in range(comms):
+        first = i * MEMBERS % ranks
+        members = list(range(first, first + MEMBERS))
+        build.comm(
+            f"s{first}.{i}", members, family=2 + i // 100, parent=1, creator="MPI_Comm_split", callsite=1,
+            members=f"{first}-{first + MEMBERS - 1}",
+        )  # fmt: skip
+    build.sites.update({i: ("/opt/made-up", "", 64 * i) for i in range(1, 40)})
+    build.write(path)
+    dice = random.Random(1)
+    connection = sqlite3.connect(path)
+    with connection:
+        keys, cells = [], []
+        while len(cells) < rows:
+            comm = 1 if len(keys) % 5 == 0 else dice.randrange(2, comms + 2)
+            where = range(ranks) if comm == 1 else build.comms[comm].ranks
+            id = len(keys) * ranks
+            op = OP_ID[dice.choice(OPS)]
+            keys.append((id, comm, op, dice.randrange(0, 24), 0, dice.randrange(1, 40), 0, 0, 0, 0))
+            for rank in where:
+                calls, each = dice.randrange(1, 2000), dice.randrange(1000, 100_000)
+                cells.append((id + rank, calls, calls * each, each // 2, 3 * each, 1024 * calls, 0, 0))
+        unique = {key[1:6]: key for key in keys}
+        kept = {key[0] for key in unique.values()}
+        connection.executemany("INSERT INTO key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", unique.values())
+        connection.executemany(
+            "INSERT INTO cell_row VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (cell for cell in cells if cell[0] // ranks * ranks in kept),
+        )
+        side = round(ranks ** (1 / 3))
+        connection.executemany(
+            "INSERT INTO peer VALUES (1, 0, 0, NULL, 0, 0, ?, ?, NULL, 1, 14, ?, ?, NULL)",
+            (
+                (rank, peer, 100, 100 * 8192 * (1 + peer % 3))
+                for rank in range(side**3)
+                for peer in neighbours(rank, side)
+            ),
+        )
+    connection.close()
+
+
+def drawn(tab: Browser, fragment: str) -> float:
+    """Return the milliseconds from a change of the address until the browser has drawn."""
+    script = """\
+const [fragment, done] = arguments, begin = performance.now();
+addEventListener("hashchange", () => requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin))), {once: true});
+location.hash = fragment"""
+    return float(tab.run_async(script, fragment))
+
+
+def in_browser(page: Path) -> None:
+    """Print the times and the memory of a tab."""
+    with browser() as tab:
+        begin = time.perf_counter()
+        tab.open(page)
+        print(f"first view                     {time.perf_counter() - begin:7.2f} s")
+        for view in VIEWS:
+            first = drawn(tab, f"#view={view}&measure=time")
+            times = [drawn(tab, f"#view={view}&family={4 + i}") for i in range(ROUNDS)]
+            print(
+                f"{view:<14} another filter {statistics.median(times):7.0f} ms (from {min(times):.0f} to {max(times):.0f};"
+                f" everything {first:.0f})"
+            )
+        print(f"memory of the tab              {resident() / 2**20:7.0f} MiB")
+
+
+def resident() -> int:
+    """Return the resident memory of the largest process that draws a tab, in bytes."""
+    found = [0]
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            if b"--type=renderer" in status.with_name("cmdline").read_bytes():
+                line = next(each for each in status.read_text().splitlines() if each.startswith("VmRSS"))
+                found.append(int(line.split()[1]) * 1024)
+        except OSError:
+            continue  # it has just ended
+    return max(found)
+
+
+def main() -> None:
+    """Measure once."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ranks", type=int, default=4096)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--comms", type=int, default=2000)
+    parser.add_argument("--keep", type=Path, help="folder for profile and page")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        profile = (wanted.keep or Path(folder)) / "large.db"
+        page = profile.with_suffix(".html")
+        if not profile.exists():
+            make(profile, wanted.ranks, wanted.rows, wanted.comms)
+        page.unlink(missing_ok=True)
+        begin = time.perf_counter()
+        command = ROOT / ".venv" / "bin" / "commlens"
+        subprocess.run([command, "html", profile, "-o", page], check=True, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - begin
+        most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        print(f"profile                        {profile.stat().st_size / 1e6:7.1f} MB")
+        print(f"commlens html                  {seconds:7.2f} s, {most:.0f} MiB")
+        print(f"page                           {page.stat().st_size / 1e6:7.1f} MB")
+        in_browser(page)
+
+
+main()
