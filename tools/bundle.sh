@@ -16,7 +16,7 @@ is_bundled() {
   local made=$PWD/build/page file
   mkdir -p "$made"
   (cd page && node build.mjs "$made") || return
-  for file in _page.js _page.css; do
+  for file in _page.js _page.css _sqlite.js; do
     cmp "$made/$file" "python/commlens/page/$file" || return
   done
 }

@@ -40,6 +40,8 @@ export interface Facts {
   readonly findings: { readonly refused: string; readonly rules: number; readonly found: Finding[] };
   readonly budget: number;
   readonly folded: string[];
+  /** Why the profile is not in the page as a whole; empty if it is. */
+  readonly no_sql: string;
   readonly palette: string[];
   readonly sites: Readonly<Record<string, string>>;
   readonly sheets: Readonly<Record<string, Sheet>>;
@@ -64,6 +66,16 @@ export interface Profile {
 
 const NO_ROWS: Table = { rows: 0, columns: {} };
 
+/** Whether the page contains the profile as a whole. */
+export function hasProfile(): boolean {
+  return document.getElementById("data-profile") !== null;
+}
+
+/** Returns a block of the page by its name, decompressed. */
+export async function block(name: string): Promise<Uint8Array> {
+  return inflated(decoded(document.getElementById(`data-${name}`)!.textContent.trim()));
+}
+
 function decoded(base64: string): Uint8Array<ArrayBuffer> {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
@@ -87,13 +99,13 @@ function column(bytes: Uint8Array, begin: number, rows: number, head: ColumnHead
   return values;
 }
 
-/** Unpacks the data of the page. `block` returns a block by its name, in base64. */
-export async function unpack(block: (name: string) => string): Promise<Profile> {
-  const text = new TextDecoder().decode(await inflated(decoded(block("head"))));
+/** Unpacks the facts and counters of the page. */
+export async function unpack(): Promise<Profile> {
+  const text = new TextDecoder().decode(await block("head"));
   const { tables: heads, ...facts } = JSON.parse(text) as Head;
   const tables: Record<string, Table> = {};
   for (const [name, table] of Object.entries(heads)) {
-    const bytes = await inflated(decoded(block(name)));
+    const bytes = await block(name);
     const columns: Record<string, Float64Array> = {};
     let at = 0;
     for (const head of table.columns) {

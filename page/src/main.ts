@@ -14,6 +14,7 @@ import { cost } from "./views/cost";
 import { peers } from "./views/peers";
 import { ranks } from "./views/ranks";
 import { regions } from "./views/regions";
+import { query } from "./views/query";
 import { sizes } from "./views/sizes";
 import { summary } from "./views/summary";
 import { timeline } from "./views/timeline";
@@ -28,6 +29,7 @@ const VIEWS: [string, string, (context: Context) => Child[]][] = [
   ["callsites", "Call sites", callsites],
   ["timeline", "Time line", timeline],
   ["cost", "Cost and limits", cost],
+  ["query", "SQL", query],
 ];
 
 const PAUSE_MS = 50; // between sums in advance, so that a click is not kept waiting
@@ -120,7 +122,7 @@ class Page {
 async function start(): Promise<void> {
   const root = document.getElementById("page")!;
   try {
-    const profile = await unpack((name) => document.getElementById(`data-${name}`)!.textContent);
+    const profile = await unpack();
     const page = new Page(profile, root);
     window.addEventListener("hashchange", () => { page.draw(); });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { page.draw(); });

@@ -2,7 +2,8 @@
 // A part of a view: a title, a chart, the table of its numbers, which can be copied, and the SQL that gives them.
 
 import { type Child, h } from "./dom";
-import type { Value } from "./data";
+import { hasProfile, type Value } from "./data";
+import { fragment, parse } from "./state";
 import { many, shown, type Unit } from "./units";
 
 export interface Column {
@@ -115,13 +116,20 @@ export interface Panel {
 /** Results by the id of their panel, for tests: what each shows and its SQL. */
 export const results = new Map<string, Result>();
 
+/** Returns the address of view SQL with a query. */
+function queryAddress(sql: string): string {
+  const state = parse(location.hash);
+  return fragment({ ...state, view: "query", choices: { ...state.choices, sql } });
+}
+
 export function panel(id: string, parts: Panel): HTMLElement {
   const { result } = parts;
   if (result) results.set(id, result);
   const tools = result && h("div", { class: "tools" },
     copier("Copy as CSV", () => csv(result)),
     h("details", {}, h("summary", {}, "SQL"),
-      h("div", { class: "sql" }, h("pre", { tabindex: "0" }, result.sql), copier("Copy SQL", () => result.sql))));
+      h("div", { class: "sql" }, h("pre", { tabindex: "0" }, result.sql), copier("Copy SQL", () => result.sql))),
+    hasProfile() ? h("a", { href: queryAddress(result.sql) }, "Change the query") : null);
   const isEmpty = result?.rows.length === 0;
   return h("section", { class: "panel", id, "aria-labelledby": `${id}-title` },
     h("header", {}, h("h2", { id: `${id}-title` }, parts.title), parts.controls ?? null),

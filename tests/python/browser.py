@@ -15,7 +15,7 @@ import pytest
 
 VIEWS = (
     *("summary", "communicators", "sizes", "ranks", "peers"),
-    *("regions", "callsites", "timeline", "cost"),
+    *("regions", "callsites", "timeline", "cost", "query"),
 )
 PATIENCE_S = 60
 

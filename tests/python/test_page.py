@@ -43,7 +43,7 @@ def written(profile: Path) -> Path:
     target = profile.with_suffix(".html")
     if not target.exists():
         with open_profile(str(profile)) as connection:
-            target.write_text(page(connection), encoding="utf-8")
+            target.write_text(page(connection, profile), encoding="utf-8")
     return target
 
 
@@ -152,6 +152,28 @@ def test_a_click_restricts_every_view_and_a_link_shows_the_same(tab: Browser, sm
     tab.run("document.querySelector('.chip').click()")
     tab.wait_until("document.querySelectorAll('.chip').length === 0")
     assert tab.results()["operations"]["csv"].count("\n") == 10
+
+
+def test_a_query_of_the_readers_own_is_answered_by_the_page(tab: Browser, small: Path) -> None:
+    tab.open(
+        written(small), "view=query&sql=SELECT%20rank%2C%20mpi_ns%20FROM%20rank%20WHERE%20rank%20%3C%203"
+    )
+    tab.wait_until("document.getElementById('answer') !== null")
+    with open_profile(str(small)) as connection:
+        assert compare(connection, "answer", tab.results()["answer"]) == 3
+    tab.run("document.getElementById('query').value = 'SELECT nowhere'")
+    tab.run("document.querySelector('button.main').click()")
+    tab.wait_until("document.querySelector('[role=alert]') !== null")
+    assert tab.run("return document.querySelector('[role=alert]').textContent") == "no such column: nowhere"
+    tab.run("[...document.querySelectorAll('.buttons button')].at(-1).click()")
+    tab.wait_until("document.getElementById('answer') !== null")
+    assert "table,cell_row\n" in tab.results()["answer"]["csv"]
+    tab.open(written(small), "view=communicators")
+    tab.run("[...document.querySelectorAll('#families a')].at(-1).click()")
+    tab.wait_until("document.getElementById('answer') !== null")
+    with open_profile(str(small)) as connection:
+        assert compare(connection, "answer", tab.results()["answer"]) == 5
+    assert tab.complaints() == []
 
 
 def test_nothing_leaves_the_file(tab: Browser, small: Path) -> None:

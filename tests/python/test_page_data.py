@@ -47,7 +47,7 @@ def unpacked(text: str) -> tuple[dict[str, Any], dict[str, list[dict[str, int]]]
 
 def page_of(profile: Path, budget: int = BUDGET) -> tuple[dict[str, Any], dict[str, list[dict[str, int]]]]:
     with open_profile(str(profile)) as connection:
-        return unpacked(page(connection, budget))
+        return unpacked(page(connection, profile, budget))
 
 
 def rows_of(profile: Path, sql: str) -> list[Row]:
@@ -132,11 +132,28 @@ def test_names_cannot_leave_their_place(tmp_path: Path) -> None:
     build.region(evil)
     profile = build.write(tmp_path / "evil.db")
     with open_profile(str(profile)) as connection:
-        text = page(connection)
+        text = page(connection, profile)
     assert "window.evil" not in re.sub(r"<title>.*?</title>", "", text)
-    assert text.count("<script") == 5
+    assert text.count("<script") == 7
     assert "<title>&lt;/script&gt;" in text
     assert "\u202e" not in text
+
+
+def test_large_old_and_divided_profiles_are_not_in_the_page(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = Path(__file__).parent.parent / "profiles"
+    head, _ = page_of(small)
+    assert head["no_sql"] == ""
+    head, _ = page_of(recorded / "version8.db")
+    assert head["no_sql"].startswith("An older commlens wrote this profile")
+    head, _ = page_of(recorded / "version9-shards.commlens")
+    assert head["no_sql"].startswith(
+        "This profile is a directory of several files. Query it with: commlens sql"
+    )
+    monkeypatch.setattr("commlens.page.build.MOST_IN_PAGE", 1 << 10)
+    head, _ = page_of(small)
+    assert head["no_sql"].startswith("This profile has more than 0 MiB")
 
 
 def test_the_command_writes_a_file_and_never_over_one(small: Path, tmp_path: Path, run: Run) -> None:

@@ -56,7 +56,7 @@ def html(profile: str, output: Path | None, budget: int) -> None:
     if os.path.lexists(target):
         raise CommlensError(f"{target}: exists")
     with open_profile(profile) as connection:
-        text = page(connection, budget * MEGABYTE)
+        text = page(connection, Path(profile), budget * MEGABYTE)
     with new(target) as path:
         path.write_text(text, encoding="utf-8")
     Screen().line(target)

@@ -7,15 +7,21 @@ import base64
 import hashlib
 import sqlite3
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from commlens.base.escape import Target, escape
 from commlens.page.facts import read_facts
-from commlens.page.pack import head
+from commlens.page.pack import compressed, head
 from commlens.page.tables import read_tables
+from commlens.profile._schema import VERSION
+from commlens.profile.shape import version_of
 
 BUDGET = 15 * 10**6
 """Bytes of the counters in the page, unless --budget says otherwise."""
+
+MOST_IN_PAGE = 16 * 2**20
+"""Size in bytes of the largest profile that is in the page as a whole, for view SQL; compressed it is a fifth of that."""
 
 PAGE = """\
 <!doctype html>
@@ -48,20 +54,51 @@ def asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def page(connection: sqlite3.Connection, budget: int = BUDGET) -> str:
+def profile_blocks(connection: sqlite3.Connection, profile: Path) -> tuple[dict[str, str], str]:
+    """Return the profile and SQLite as blocks of the page, or none and the reason."""
+    instead = f"Query it with: commlens sql {escape(profile.name, Target.LINE)} 'SELECT ...'"
+    if not profile.is_file():
+        return {}, f"This profile is a directory of several files. {instead}"
+    if version_of(connection) != VERSION:
+        return {}, f"An older commlens wrote this profile, with other tables and views. {instead}"
+    if profile.stat().st_size > MOST_IN_PAGE:
+        return {}, f"This profile has more than {MOST_IN_PAGE >> 20} MiB, too much for a page. {instead}"
+    return {
+        "sqlite": compressed(asset("_sqlite.js").encode()),
+        "profile": compressed(profile.read_bytes()),
+    }, ""
+
+
+def page(connection: sqlite3.Connection, profile: Path, budget: int = BUDGET) -> str:
     """Return the page of a profile.
 
-    The browser runs the script of commlens and nothing else, and reaches no network: the policy of the page says so.
+    The browser runs the script of commlens and SQLite, nothing else, and reaches no network: the policy of the page says
+    so.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        The open profile.
+    profile : Path
+        Its file or directory.
+    budget : int
+        Bytes that the counters may take in the page.
     """
     tables = read_tables(connection, budget)
-    facts: dict[str, Any] = read_facts(connection, tables, budget)
+    own, no_sql = profile_blocks(connection, profile)
+    facts: dict[str, Any] = {**read_facts(connection, tables, budget), "no_sql": no_sql}
     script, style = asset("_page.js"), asset("_page.css")
+    scripts = " ".join(hash_source(text) for text in (script, asset("_sqlite.js")))
     policy = (
-        f"default-src 'none'; script-src {hash_source(script)}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {scripts} 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     packed = {name: table.packed for name, table in tables.items()}
-    blocks = {"head": head(facts, packed), **{name: table.block for name, table in packed.items()}}
+    blocks = {
+        "head": head(facts, packed),
+        **{name: table.block for name, table in packed.items()},
+        **own,
+    }
     return PAGE.format(
         policy=policy,
         title=escape(f"{facts['program']} - commlens", Target.HTML),
