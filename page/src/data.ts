@@ -42,6 +42,8 @@ export interface Facts {
   readonly folded: string[];
   /** Why the profile is not in the page as a whole; empty if it is. */
   readonly no_sql: string;
+  /** Whether a server sends the page and answers queries. */
+  readonly is_served: boolean;
   readonly palette: string[];
   readonly sites: Readonly<Record<string, string>>;
   readonly sheets: Readonly<Record<string, Sheet>>;
@@ -66,9 +68,9 @@ export interface Profile {
 
 const NO_ROWS: Table = { rows: 0, columns: {} };
 
-/** Whether the page contains the profile as a whole. */
-export function hasProfile(): boolean {
-  return document.getElementById("data-profile") !== null;
+/** Whether the page can be asked by SQL: it contains the profile, or a server answers. */
+export function hasQueries(): boolean {
+  return document.getElementById("data-profile") !== null || location.protocol === "http:";
 }
 
 /** Returns a block of the page by its name, decompressed. */

@@ -2,7 +2,7 @@
 // A part of a view: a title, a chart, the table of its numbers, which can be copied, and the SQL that gives them.
 
 import { type Child, h } from "./dom";
-import { hasProfile, type Value } from "./data";
+import { hasQueries, type Value } from "./data";
 import { fragment, parse } from "./state";
 import { many, shown, type Unit } from "./units";
 
@@ -129,7 +129,7 @@ export function panel(id: string, parts: Panel): HTMLElement {
     copier("Copy as CSV", () => csv(result)),
     h("details", {}, h("summary", {}, "SQL"),
       h("div", { class: "sql" }, h("pre", { tabindex: "0" }, result.sql), copier("Copy SQL", () => result.sql))),
-    hasProfile() ? h("a", { href: queryAddress(result.sql) }, "Change the query") : null);
+    hasQueries() ? h("a", { href: queryAddress(result.sql) }, "Change the query") : null);
   const isEmpty = result?.rows.length === 0;
   return h("section", { class: "panel", id, "aria-labelledby": `${id}-title` },
     h("header", {}, h("h2", { id: `${id}-title` }, parts.title), parts.controls ?? null),

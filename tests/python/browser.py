@@ -31,10 +31,17 @@ class Browser:
             {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0},
         )
 
-    def open(self, page: Path, fragment: str = "") -> None:
-        """Open a page anew and wait until it is drawn."""
+    def connect(self) -> None:
+        """Switch the network on."""
+        self.driver.execute_cdp_cmd(
+            "Network.emulateNetworkConditions",
+            {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1},
+        )
+
+    def open(self, page: Path | str, fragment: str = "") -> None:
+        """Open a file or an address anew and wait until it is drawn."""
         self.driver.get("about:blank")
-        self.driver.get(f"{page.as_uri()}#{fragment}")
+        self.driver.get(f"{page.as_uri() if isinstance(page, Path) else page}#{fragment}")
         self.wait_until("!document.getElementById('page').hasAttribute('aria-busy')")
 
     def go(self, fragment: str) -> None:

@@ -25,6 +25,6 @@ export function cost(context: Context): Child[] {
         : "This profile does not contain the imports of the application: an older commlens wrote it.")),
     facts.warnings.length ? h("section", { class: "panel warnings" }, h("h2", {}, "Warnings"), facts.warnings.map((text) => h("p", {}, text))) : null,
     h("section", { class: "panel" }, h("h2", {}, "This page"), h("p", {}, `The counters may take ${bytes(facts.budget)} in this page. ${facts.folded.length ? `To keep to that, ${facts.folded.join("; ")}.` : "They fit, so nothing was added up."}`),
-      h("p", {}, `Made by ${facts.version}. The page is under the Apache licence, version 2.0.${facts.no_sql ? "" : " View SQL contains sql.js (MIT licence, © 2017 sql.js authors), which is SQLite (public domain) compiled to WebAssembly."}`)),
+      h("p", {}, `Made by ${facts.version}. The page is under the Apache licence, version 2.0.${facts.no_sql || facts.is_served ? "" : " View SQL contains sql.js (MIT licence, © 2017 sql.js authors), which is SQLite (public domain) compiled to WebAssembly."}`)),
   ];
 }

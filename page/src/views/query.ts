@@ -52,7 +52,7 @@ export function query(context: Context): Child[] {
   if (choices.sql) void execute();
   return [
     h("section", { class: "panel" }, h("h2", {}, "SQL"),
-      h("p", { class: "about" }, "The profile is in this page. Queries cannot change the file. Its tables and views are described in docs/reference/tables.md."),
+      h("p", { class: "about" }, `${context.profile.facts.is_served ? "The server reads the profile." : "The profile is in this page."} Queries cannot change it. Its tables and views are described in docs/reference/tables.md.`),
       text,
       h("div", { class: "buttons" }, h("button", { class: "main", click: () => { void execute(); } }, "Run (Ctrl+Enter)"),
         h("button", { click: () => { context.go({ choices: { ...choices, sql: text.value } }); } }, "Run and keep in the address")),

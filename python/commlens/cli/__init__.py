@@ -21,6 +21,7 @@ COMMANDS = (
         "report",
         "explain",
         "html",
+        "view",
         "ranks",
         "compare",
         "correlate",

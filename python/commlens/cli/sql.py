@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from typing import Any
 
@@ -12,6 +11,7 @@ import click
 from commlens.base.errors import CommlensError
 from commlens.cli.options import format_option, profile_argument
 from commlens.profile import open_profile
+from commlens.profile.query import answer
 from commlens.render.screen import Screen
 from commlens.render.table import Column, Table, csv_text, json_text
 
@@ -43,25 +43,9 @@ def sql(profile: str, query: str, style: str) -> None:
         query.encode()
     except UnicodeError:
         raise CommlensError("SQL: the query is not UTF-8") from None
-    if "\0" in query:
-        raise CommlensError("SQL: the query contains a null character")
     with open_profile(profile) as connection:
         connection.take_time()
-        try:
-            cursor = connection.execute(query)
-            rows = [tuple(row) for row in cursor]
-        # Older Pythons raise sqlite3.Warning for a second statement.
-        except (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.Warning) as error:
-            if str(error) == "interrupted":
-                raise  # by Ctrl-C, as open_profile() knows
-            raise CommlensError(f"SQL: {error}") from None
-        except UnicodeDecodeError:  # a column name of a hostile profile
-            raise CommlensError("SQL: a name in the profile is not UTF-8") from None
-        except sqlite3.DatabaseError as error:
-            if "authoriz" in str(error):
-                raise CommlensError("SQL: other files cannot be attached or written") from None
-            raise
-    titles = [column[0] for column in cursor.description or ()]
+        titles, rows = answer(connection, query)
     screen = Screen()
     if style == "json":
         screen.json(json_text([dict(zip(titles, row)) for row in rows]))

@@ -69,7 +69,9 @@ def profile_blocks(connection: sqlite3.Connection, profile: Path) -> tuple[dict[
     }, ""
 
 
-def page(connection: sqlite3.Connection, profile: Path, budget: int = BUDGET) -> str:
+def page(
+    connection: sqlite3.Connection, profile: Path, budget: int = BUDGET, *, is_served: bool = False
+) -> str:
     """Return the page of a profile.
 
     The browser runs the script of commlens and SQLite, nothing else, and reaches no network: the policy of the page says
@@ -83,15 +85,22 @@ def page(connection: sqlite3.Connection, profile: Path, budget: int = BUDGET) ->
         Its file or directory.
     budget : int
         Bytes that the counters may take in the page.
+    is_served : bool
+        Whether the server of commlens.page.serve sends the page and answers its queries.
     """
     tables = read_tables(connection, budget)
-    own, no_sql = profile_blocks(connection, profile)
-    facts: dict[str, Any] = {**read_facts(connection, tables, budget), "no_sql": no_sql}
+    own, no_sql = ({}, "") if is_served else profile_blocks(connection, profile)
+    facts: dict[str, Any] = {
+        **read_facts(connection, tables, budget),
+        "no_sql": no_sql,
+        "is_served": is_served,
+    }
     script, style = asset("_page.js"), asset("_page.css")
     scripts = " ".join(hash_source(text) for text in (script, asset("_sqlite.js")))
+    connect = "'self'" if is_served else "'none'"
     policy = (
         f"default-src 'none'; script-src {scripts} 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        f"img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
     packed = {name: table.packed for name, table in tables.items()}
     blocks = {
