@@ -95,10 +95,10 @@ def commands() -> list[tuple[str, ...]]:
 
 def _frames(package: str) -> Callable[[Path], None]:
     def read(profile: Path) -> None:
-        from commlens import frames
+        import commlens
 
         for name in ("comm", "region_time", "counter", "metric_value"):
-            getattr(frames, package)(profile, name)
+            getattr(commlens.open(profile), package)(name)
 
     return read
 

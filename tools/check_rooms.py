@@ -36,7 +36,6 @@ INCLUDES: dict[str, str] = {
 
 IMPORTS: dict[str, str] = {
     "annotate": "",
-    "__init__": "annotate",
     "base": "",
     "launch": "base",
     "symbols": "base",
@@ -54,7 +53,8 @@ IMPORTS: dict[str, str] = {
     "page": "base symbols profile reports findings charts",
     "doctor": "base launch symbols",
     "export": "base profile selection",
-    "frames": "base profile export",
+    "frames": "base profile export page",
+    "__init__": "annotate frames",
     "cli": "base render profile selection reports findings jobs algorithms matrix overhead compare charts page doctor export",
     "__main__": "cli",
 }

@@ -6,6 +6,7 @@ import type { Names } from "./names";
 import type { Column, Result } from "./panel";
 import { type Counters, type Group } from "./query";
 import { sums } from "./sql";
+import type { Unit } from "./units";
 import { type Dimension, type Filter, type State, toggled, without } from "./state";
 
 export interface Context {
@@ -79,7 +80,7 @@ const KEYS: Record<Dimension, (context: Context, id: number) => { columns: Colum
 };
 
 /** A further column of a table, and its value for a group. */
-export type Extra = [title: string, value: (group: Group) => string | number | null];
+export type Extra = [title: string, unit: Unit, value: (group: Group) => string | number | null];
 
 /** Returns the sums by some dimensions as a table; a row restricts the views to it. */
 export function result(context: Context, by: Dimension[], groups: Group[], extras: Extra[] = []): Result {
@@ -102,9 +103,9 @@ export function result(context: Context, by: Dimension[], groups: Group[], extra
   const isPicked = (row: number) => by.every((dimension, i) => context.state.filter[dimension] === groups[row]!.keys[i]);
   return {
     columns: [...keys.flatMap((key) => key(undefined).columns), ...measures.map(([column]) => column),
-      ...extras.map(([title]): Column => ({ name: title.replaceAll(" ", "_"), title, unit: "text", extra: true }))],
+      ...extras.map(([title, unit]): Column => ({ name: title.replaceAll(" ", "_"), title, unit, extra: true }))],
     rows: groups.map((group) => [...keys.flatMap((key) => key(group).values), ...measures.map(([, value]) => value(group)),
-      ...extras.map(([, value]) => value(group))]),
+      ...extras.map(([, , value]) => value(group))]),
     sql: sums(by, context.state.filter, context.names, isSummary),
     pick: (row) => { context.go({ filter: isPicked(row) ? without(context.state.filter, by) : { ...context.state.filter, ...part(row) } }); },
     isPicked,

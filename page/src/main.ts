@@ -75,7 +75,7 @@ class Page {
   }
 
   draw(): void {
-    const state = parse(location.hash);
+    const state = parse(location.hash || (document.documentElement.dataset.start ?? ""));
     const go = (change: Partial<State>) => { location.hash = fragment({ ...state, ...change }); };
     const context: Context = { profile: this.profile, names: this.names, cells: this.cells, slices: this.slices, colours: this.colours, state, go };
     const [view, title, content] = VIEWS.find(([name]) => name === state.view) ?? VIEWS[0]!;
@@ -119,11 +119,20 @@ class Page {
   }
 }
 
+/** In the frame of a notebook, a link to a fragment would leave the page: its base is the address of the notebook. */
+function followFragments(event: MouseEvent): void {
+  const href = (event.target as Element | null)?.closest("a")?.getAttribute("href");
+  if (!href?.startsWith("#") || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+  event.preventDefault();
+  location.hash = href;
+}
+
 async function start(): Promise<void> {
   const root = document.getElementById("page")!;
   try {
     const profile = await unpack();
     const page = new Page(profile, root);
+    document.addEventListener("click", followFragments);
     window.addEventListener("hashchange", () => { page.draw(); });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { page.draw(); });
     page.draw();

@@ -26,6 +26,7 @@ export interface Result {
   readonly isPicked?: (row: number) => boolean;
 }
 
+const LONGEST_TEXT = 80; // characters; the whole text is in the tooltip and in CSV
 const SHOWN_AT_FIRST = 100;
 const MOST_SHOWN = 2000;
 
@@ -45,9 +46,10 @@ function tableRow(result: Result, row: number): HTMLTableRowElement {
   let isFirst = true;
   const cells = result.columns.map((column, i) => {
     if (column.hidden) return null;
-    const text = shown(values[i] ?? null, column.unit);
+    const whole = shown(values[i] ?? null, column.unit);
+    const text = whole.length > LONGEST_TEXT ? `${whole.slice(0, LONGEST_TEXT - 1)}…` : whole;
     const kind = column.unit === "text" || column.unit === "size" ? "text" : "number";
-    const full = typeof values[i] === "string" && text.length > 40 ? text : undefined;
+    const full = whole === text ? undefined : whole;
     const button = isFirst && result.pick
       ? h("button", { class: "pick", "aria-pressed": `${isPicked}`, title: full ?? "restrict all views to this", click: () => { result.pick!(row); } }, text)
       : text;
@@ -118,7 +120,7 @@ export const results = new Map<string, Result>();
 
 /** Returns the address of view SQL with a query. */
 function queryAddress(sql: string): string {
-  const state = parse(location.hash);
+  const state = parse(location.hash || (document.documentElement.dataset.start ?? ""));
   return fragment({ ...state, view: "query", choices: { ...state.choices, sql } });
 }
 

@@ -25,8 +25,8 @@ import pytest
 from build_profile import LoopTime, ProfileBuilder, RegionTime
 from conftest import Run, marked_builder, small_builder
 
+import commlens
 import commlens.export
-import commlens.frames
 from commlens.base.errors import CommlensError
 from commlens.base.outputs import new
 from commlens.profile import _schema
@@ -117,7 +117,7 @@ def test_parquet_has_all_rows_types_and_units(folders: Path, marked: Path, name:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_pandas_has_all_rows_and_types(marked: Path, name: str) -> None:
-    frame = commlens.frames.pandas(marked, name)
+    frame = commlens.open(marked).pandas(name)
     kinds = {"INTEGER": "Int64", "REAL": "Float64", "TEXT": "string"}
     assert {column: str(type) for column, type in frame.dtypes.items()} == {
         column: kinds[type] for column, type in types_of(name).items()
@@ -131,7 +131,7 @@ def test_pandas_has_all_rows_and_types(marked: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_polars_has_all_rows_and_types(marked: Path, name: str) -> None:
-    frame = commlens.frames.polars(marked, name)
+    frame = commlens.open(marked).polars(name)
     kinds = {"INTEGER": polars.Int64, "REAL": polars.Float64, "TEXT": polars.String}
     assert dict(frame.schema) == {column: kinds[type] for column, type in types_of(name).items()}
     assert frame.rows() == rows_of(marked, name)
@@ -139,14 +139,13 @@ def test_polars_has_all_rows_and_types(marked: Path, name: str) -> None:
 
 def test_frames_have_the_totals_of_the_rows_that_were_counted(marked: Path) -> None:
     build = marked_builder()
-    assert commlens.frames.names(marked) == list(_schema.RELATIONS)
-    for make in (commlens.frames.pandas, commlens.frames.polars):
-        assert make(marked, "cell")["time_ns"].sum() == sum(cell.time_ns for cell in build.cells)
-        assert make(marked, "cell")["bytes_sent"].sum() == sum(cell.sent for cell in build.cells)
-        assert make(marked, "region_time")["time_ns"].sum() == sum(row.time_ns for row in build.region_times)
-        assert make(marked, "region_slice")["exclusive_ns"].sum() == sum(
-            s.exclusive_ns for s in build.region_slices
-        )
+    assert commlens.open(marked).names() == list(_schema.RELATIONS)
+    job = commlens.open(marked)
+    for make in (job.pandas, job.polars):
+        assert make("cell")["time_ns"].sum() == sum(cell.time_ns for cell in build.cells)
+        assert make("cell")["bytes_sent"].sum() == sum(cell.sent for cell in build.cells)
+        assert make("region_time")["time_ns"].sum() == sum(row.time_ns for row in build.region_times)
+        assert make("region_slice")["exclusive_ns"].sum() == sum(s.exclusive_ns for s in build.region_slices)
 
 
 def test_a_table_of_many_parts_is_whole(
@@ -155,8 +154,8 @@ def test_a_table_of_many_parts_is_whole(
     monkeypatch.setattr("commlens.export.relations.ROWS_AT_ONCE", 7)
     wanted = rows_of(marked, "region_time")
     assert len(wanted) > 70
-    assert commlens.frames.polars(marked, "region_time").rows() == wanted
-    assert list(commlens.frames.pandas(marked, "region_time").itertuples(index=False, name=None)) == wanted
+    assert commlens.open(marked).polars("region_time").rows() == wanted
+    assert list(commlens.open(marked).pandas("region_time").itertuples(index=False, name=None)) == wanted
     for to in ("csv", "parquet"):
         assert run("export", marked, "--to", to, "--table", "region_time", "-o", tmp_path / to).exit_code == 0
     assert pyarrow.parquet.ParquetFile(tmp_path / "parquet").metadata.num_rows == len(wanted)
@@ -367,9 +366,10 @@ def test_an_unknown_format_is_refused_with_those_there_are(run: Run, marked: Pat
 def test_an_unknown_table_is_refused(run: Run, marked: Path, tmp_path: Path) -> None:
     done = run("export", marked, "--to", "csv", "--table", "regoin", "-o", tmp_path / "x")
     assert (done.exit_code, done.stderr) == (2, "commlens: no table or view 'regoin'; did you mean region?\n")
-    for make in (commlens.frames.pandas, commlens.frames.polars):
+    job = commlens.open(marked)
+    for make in (job.pandas, job.polars):
         with pytest.raises(CommlensError, match="no table or view 'meta; DROP TABLE meta'"):
-            make(marked, "meta; DROP TABLE meta")
+            make("meta; DROP TABLE meta")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -405,8 +405,8 @@ def test_summary_detail_has_no_single_ranks_to_export(run: Run, tmp_path: Path, 
 MISSING: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "hatchet": ("llnl-hatchet", commlens.export.hatchet),
     "thicket": ("llnl-thicket", commlens.export.thicket),
-    "pandas": ("pandas", lambda profile: commlens.frames.pandas(profile, "rank")),
-    "polars": ("polars", lambda profile: commlens.frames.polars(profile, "rank")),
+    "pandas": ("pandas", lambda profile: commlens.open(profile).pandas("rank")),
+    "polars": ("polars", lambda profile: commlens.open(profile).polars("rank")),
 }
 
 

@@ -93,9 +93,9 @@ export function communicators(context: Context): Child[] {
       title: "Families of communicators",
       about: "A click on a name restricts all views to it.",
       result: result(context, ["family"], cells.groups(["family"], state.filter), [
-        ["size", (group) => names.families.get(group.keys[0]!)?.sizes ?? null],
-        ["communicators", (group) => names.families.get(group.keys[0]!)?.communicators ?? null],
-        ["created by", (group) => origin(context, group.keys[0]!)],
+        ["size", "count", (group) => names.families.get(group.keys[0]!)?.sizes ?? null],
+        ["communicators", "count", (group) => names.families.get(group.keys[0]!)?.communicators ?? null],
+        ["created by", "text", (group) => origin(context, group.keys[0]!)],
       ]),
       open: true,
     }),

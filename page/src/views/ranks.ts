@@ -53,7 +53,7 @@ function slotHeat(context: Context): HTMLElement | null {
     const colourOf = heat();
     for (const group of groups) {
       context2d.fillStyle = colourOf(group.time / profile.facts.slice_ns);
-      context2d.fillRect((group.keys[1]! / slots) * width, (place.get(group.keys[0]!)! / rows) * height, width / slots + 0.5, Math.max(height / rows, 1));
+      context2d.fillRect((group.keys[1]! / slots) * width, (place.get(group.keys[0]!)! / rows) * height, width / slots + 0.5, height / rows + 0.5);
     }
   });
   const about = h("p", { class: "readout", "aria-live": "polite" }, `Ranks from top to bottom, ${many(slots, "slice")} of ${time(profile.facts.slice_ns)} from left to right.`);

@@ -55,6 +55,15 @@ def escape(text: str, target: Target) -> str:
     return html.escape(text) if target is Target.HTML else text
 
 
+def in_attribute(document: str) -> str:
+    """Return a document of HTML, in which every value is escaped, for an attribute such as srcdoc.
+
+    >>> in_attribute('<p title="a">')
+    '&lt;p title=&quot;a&quot;&gt;'
+    """
+    return html.escape(document)
+
+
 def _with_escapes(text: str, escaped: Callable[[str], str]) -> str:
     if text.isprintable():
         return text

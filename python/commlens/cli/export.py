@@ -65,7 +65,7 @@ def export(
     executions and iterations in one field.
 
     docs/reference/exports.md describes each format and how to open it. In Python, commlens.export creates Hatchet and
-    Thicket objects, and commlens.frames creates pandas and Polars data frames.
+    Thicket objects, and commlens.open creates pandas and Polars data frames.
     """
     asked = {"--unfold": unfold, "--no-mpi": no_mpi, "--rank": ranks, "--table": tables}
     for option, is_asked in asked.items():

@@ -25,7 +25,7 @@ MOST_IN_PAGE = 16 * 2**20
 
 PAGE = """\
 <!doctype html>
-<html lang="en">
+<html lang="en" data-start="{start}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
@@ -70,7 +70,12 @@ def profile_blocks(connection: sqlite3.Connection, profile: Path) -> tuple[dict[
 
 
 def page(
-    connection: sqlite3.Connection, profile: Path, budget: int = BUDGET, *, is_served: bool = False
+    connection: sqlite3.Connection,
+    profile: Path,
+    budget: int = BUDGET,
+    *,
+    is_served: bool = False,
+    start: str = "",
 ) -> str:
     """Return the page of a profile.
 
@@ -87,6 +92,8 @@ def page(
         Bytes that the counters may take in the page.
     is_served : bool
         Whether the server of commlens.page.serve sends the page and answers its queries.
+    start : str
+        What the page shows when its address has no fragment, written like a fragment.
     """
     tables = read_tables(connection, budget)
     own, no_sql = ({}, "") if is_served else profile_blocks(connection, profile)
@@ -109,6 +116,7 @@ def page(
         **own,
     }
     return PAGE.format(
+        start=escape(start, Target.HTML),
         policy=policy,
         title=escape(f"{facts['program']} - commlens", Target.HTML),
         style=style,
