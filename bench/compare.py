@@ -34,7 +34,7 @@ def make(path: Path, seed: int) -> None:
             INSERT INTO callsite SELECT i, '/bin/app', '', 16 * i FROM n WHERE i < 50;
             INSERT INTO region VALUES (0, NULL, '', 'program');
             INSERT INTO meta VALUES ('ranks', '{RANKS}'), ('elapsed_ns', '{10**10 + seed * 10**6}');
-            INSERT INTO rank SELECT i, 1, 'n' || (i / 64), i, '', 0, 60000000000, 1, 1, 1, 0, 'finalized'
+            INSERT INTO rank SELECT i, 1, 'n' || (i / 64), i, '', 0, 60000000000, 1, 1, 1, 0, 'finalized', NULL, NULL
                 FROM n WHERE i < {RANKS};
             INSERT INTO comm VALUES (0, 0, '-', NULL, 'none', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 1);
             INSERT INTO comm VALUES (1, 1, 'W0.0', NULL, 'intra', NULL, NULL, NULL, {RANKS}, NULL, 0, '0-{RANKS - 1}',

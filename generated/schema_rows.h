@@ -40,7 +40,7 @@ struct Setting {
 
 struct Rank {
   static constexpr char table[] = "rank";
-  static constexpr char values[] = "(\"rank\", \"world\", \"node\", \"pid\", \"cpus\", \"init_ns\", \"app_ns\", \"mpi_ns\", \"threads\", \"calls\", \"lost_calls\", \"state\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr char values[] = "(\"rank\", \"world\", \"node\", \"pid\", \"cpus\", \"init_ns\", \"app_ns\", \"mpi_ns\", \"threads\", \"calls\", \"lost_calls\", \"state\", \"cpu_ns\", \"preempted\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
   Integer rank;
   Integer world;
   Text node;
@@ -53,6 +53,8 @@ struct Rank {
   Integer calls;
   Integer lost_calls;
   Text state;
+  Integer cpu_ns;
+  Integer preempted;
 
   template <class Visit>
   void each(Visit visit) const {
@@ -68,6 +70,8 @@ struct Rank {
     visit("rank.calls", calls);
     visit("rank.lost_calls", lost_calls);
     visit("rank.state", state);
+    visit("rank.cpu_ns", cpu_ns);
+    visit("rank.preempted", preempted);
   }
 };
 

@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 9;
+inline constexpr int schema_version = 10;
 inline constexpr int application_id = 1129073742;
 
 // Turns an empty database into an empty profile: identification and tables.
 inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 9;
+    R"sql(PRAGMA user_version = 10;
 )sql"
     R"sql(CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI library and options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -39,7 +39,9 @@ inline constexpr char tables_sql[] =
   threads INTEGER, -- Threads that made a measured MPI call or were in a region.
   calls INTEGER, -- Measured MPI calls of this process; the sum of calls of its cells.
   lost_calls INTEGER, -- Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.
-  state TEXT -- How the process ended: finalized, or for a recovered process running (when it was recovered), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
+  state TEXT, -- How the process ended: finalized, or for a recovered process running (when it was recovered), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
+  cpu_ns INTEGER, -- [ns] CPU time of the process within app_ns: user and system, all threads. NULL if it did not call MPI_Finalize.
+  preempted INTEGER -- Involuntary context switches of the process within app_ns, all threads: the kernel gave their CPU to another process or thread. A sched_yield() that gives up the CPU counts, too; MPI libraries may call it while they wait. NULL if the process did not call MPI_Finalize.
 );
 )sql"
     R"sql(CREATE TABLE comm ( -- One row per communicator, plus rows of two other kinds: 'none' for calls without a communicator, and 'set' for completion calls whose requests belong to several communicators.
@@ -299,13 +301,13 @@ inline constexpr char tables_sql[] =
 inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 9;
+    R"sql(PRAGMA user_version = 10;
 )sql"
     R"sql(CREATE TABLE meta (key TEXT,value TEXT,PRIMARY KEY (key)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE setting (source TEXT,name TEXT,value TEXT,ranks INTEGER,PRIMARY KEY (source, name, value)) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE rank (rank INTEGER PRIMARY KEY,world INTEGER,node TEXT,pid INTEGER,cpus TEXT,init_ns INTEGER,app_ns INTEGER,mpi_ns INTEGER,threads INTEGER,calls INTEGER,lost_calls INTEGER,state TEXT);
+    R"sql(CREATE TABLE rank (rank INTEGER PRIMARY KEY,world INTEGER,node TEXT,pid INTEGER,cpus TEXT,init_ns INTEGER,app_ns INTEGER,mpi_ns INTEGER,threads INTEGER,calls INTEGER,lost_calls INTEGER,state TEXT,cpu_ns INTEGER,preempted INTEGER);
 )sql"
     R"sql(CREATE TABLE comm (id INTEGER PRIMARY KEY,hash INTEGER,name TEXT,user_name TEXT,kind TEXT,parent INTEGER REFERENCES comm(id),creator INTEGER REFERENCES op(id),callsite INTEGER REFERENCES callsite(id),size INTEGER,remote_size INTEGER,leader INTEGER,members TEXT,topology TEXT,created_ns INTEGER,freed_ns INTEGER,family INTEGER,communicators INTEGER);
 )sql"

@@ -233,6 +233,8 @@ class Package {
     out_.text(facts.cpus);
     out_.number(facts.init_ns);
     out_.number(facts.app_ns);
+    const ProcessorUse use = facts.use.value_or(ProcessorUse{});
+    for (const std::uint64_t n : {std::uint64_t{facts.use.has_value()}, use.cpu, use.preempted}) out_.number(n);
     out_.number(static_cast<std::uint64_t>(facts.threads));
     out_.number(facts.own_init_ns);
     out_.number(facts.own_call_ns);

@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/identity.h"
 #include "core/state/partners.h"
+#include "core/state/processor_use.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
@@ -28,6 +29,8 @@ struct Job {
   Ticks started = 0;              // when MPI_Init or the first MPI_Session_init returned
   Ticks counted_start = 0;        // `started` in counted time
   Ticks ended = 0;                // when MPI_Finalize was called, or the last session ended
+  ProcessorUse use_at_start;      // counted_use() at `started`
+  ProcessorUse use_at_end;        // counted_use() at `ended`
   std::time_t began = 0;          // the time of day at `started`
   Ticks init = 0;                 // time inside MPI_Init or MPI_Session_init
   Ticks own_init = 0;             // the part that commlens added to it

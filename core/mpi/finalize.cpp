@@ -215,7 +215,10 @@ void collect_at_exit() noexcept try {
   const QuietFloatingPoint quiet;
   close_regions();
   const Ticks begin = now();
-  if (job.sessions > 0) job.ended = begin;  // the application left them open
+  if (job.sessions > 0) {  // the application left them open
+    job.ended = begin;
+    job.use_at_end = counted_use();
+  }
   if (job.world_id == 0) job.world_id = job.size == 1 ? random_id() : id_of_launch();
   Contribution own = own_contribution(begin, own_destination());
   if (job.size == 1) {

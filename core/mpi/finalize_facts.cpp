@@ -175,6 +175,7 @@ RankFacts own_facts(const TickScale& scale) {
   facts.init_ns = scale.ns(job.init);
   const Ticks from = std::max(job.counted_start, forgotten()), until = counted_time(job.ended);
   facts.app_ns = scale.ns(until > from ? until - from : 0);
+  facts.use = job.use_at_end - later(job.use_at_start, forgotten_use());
   facts.threads = thread_count();
   facts.own_init_ns = scale.ns(job.own_init);
   facts.own_call_ns = scale.ns(job.own_call);

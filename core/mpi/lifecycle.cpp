@@ -129,6 +129,7 @@ void begin(Ticks before, Ticks after) {
   job.constants = {MPI_ANY_SOURCE, MPI_PROC_NULL, MPI_ANY_TAG};
   job.started = now();
   job.counted_start = counted_time(job.started);
+  job.use_at_start = counted_use();
   begin_slices(job.started);
   keep_watching_for_hang_signal();
   job.own_init = job.started - after;
@@ -210,6 +211,7 @@ void initialised(Ticks before, Ticks after) noexcept try {
 void finalising() noexcept {
   if (!job.ready || !job.world) return;
   job.ended = now();
+  job.use_at_end = counted_use();
   if (!has_finalize_callback) finish();
 }
 
@@ -254,6 +256,7 @@ void session_ending() noexcept {
   const std::lock_guard<std::mutex> lock(sessions_mutex);
   if (--job.sessions != 0) return;
   job.ended = now();
+  job.use_at_end = counted_use();
   if (!job.world) remove_pml_hook();
   if (job_groups.session != MPI_Group{}) api.Group_free(&job_groups.session);
   job_groups.session = MPI_Group{};

@@ -54,11 +54,11 @@ Text posted_name(Flow flow) {
 }
 
 const char* name_of(Profile::Counter counter) {
-  constexpr const char* names[] = {"calls",          "time_ns",       "time_min_ns",  "time_max_ns", "bytes_sent",
-                                   "bytes_received", "noncontiguous", "init_ns",      "app_ns",      "mpi_ns",
-                                   "outside_ns",     "threads",       "lost_calls",   "own_init_ns", "own_collect_ns",
-                                   "own_call_ns",    "own_calls_ns",  "exclusive_ns", "own_wait_ns"};
-  static_assert(std::size(names) == static_cast<std::size_t>(Profile::Counter::own_wait) + 1);
+  constexpr const char* names[] = {
+      "calls",          "time_ns",     "time_min_ns",  "time_max_ns",  "bytes_sent",  "bytes_received", "noncontiguous",
+      "init_ns",        "app_ns",      "mpi_ns",       "outside_ns",   "threads",     "lost_calls",     "own_init_ns",
+      "own_collect_ns", "own_call_ns", "own_calls_ns", "exclusive_ns", "own_wait_ns", "cpu_ns",         "preempted"};
+  static_assert(std::size(names) == static_cast<std::size_t>(Profile::Counter::preempted) + 1);
   return names[static_cast<std::size_t>(counter)];
 }
 
@@ -279,6 +279,8 @@ void fill_rank_facts(Database& db, const Profile& profile) {
     row.calls = r.calls;
     row.lost_calls = r.lost_calls;
     row.state = r.facts.state;
+    row.cpu_ns = r.facts.use ? Integer(r.facts.use->cpu) : Integer(null);
+    row.preempted = r.facts.use ? Integer(r.facts.use->preempted) : Integer(null);
     insert(row);
   }
 }

@@ -91,6 +91,11 @@ void Profile::read_facts(WireReader& in, RankData& data) {
   facts.cpus = in.text();
   facts.init_ns = in.number();
   facts.app_ns = in.number();
+  const bool has_use = in.number() != 0;
+  ProcessorUse use;
+  use.cpu = in.number();
+  use.preempted = in.number();
+  if (has_use) facts.use = use;
   facts.threads = static_cast<int>(in.number());
   facts.own_init_ns = in.number();
   facts.own_call_ns = in.number();

@@ -130,7 +130,9 @@ class Profile : public Catalogue {
     own_call,
     own_calls,
     exclusive,
-    own_wait
+    own_wait,
+    cpu,
+    preempted
   };
 
   // One line of a summary: distributions over all ranks.  Numbers are those of the catalogue; -1: all.

@@ -32,6 +32,10 @@ void Summary::add_run(const Profile::Rank& rank) {
   add(Counter::init, facts.init_ns);
   add(Counter::app, facts.app_ns);
   add(Counter::mpi, rank.mpi_ns);
+  if (facts.use) {
+    add(Counter::cpu, facts.use->cpu);
+    add(Counter::preempted, facts.use->preempted);
+  }
   // With several threads, the time in MPI may exceed the elapsed time.
   if (facts.app_ns >= rank.mpi_ns) add(Counter::outside, facts.app_ns - rank.mpi_ns);
   add(Counter::threads, static_cast<std::uint64_t>(facts.threads));

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "core/state/notices.h"
 #include "core/state/partners.h"
 #include "core/state/peers.h"
+#include "core/state/processor_use.h"
 #include "core/state/regions.h"
 #include "core/state/registry.h"
 #include "core/state/site_facts.h"
@@ -31,6 +33,7 @@ struct RankFacts {
   std::string cpus;
   Ns init_ns = 0;
   Ns app_ns = 0;
+  std::optional<ProcessorUse> use;  // within app_ns; empty: unknown
   int threads = 0;
   Ns own_init_ns = 0;               // time that commlens added to MPI_Init
   Ns own_wait_ns = 0;               // time in MPI_Finalize until the last rank arrived

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pausing, closing and clearing the counters of all threads.
 #include <linux/membarrier.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "core/base/locks.h"
 #include "core/base/ticks.h"
 #include "core/state/peers.h"
+#include "core/state/processor_use.h"
 #include "core/state/regions.h"
 #include "core/state/slices.h"
 #include "core/state/threads.h"
@@ -38,6 +40,14 @@ Span spans[most_spans];
 std::size_t span_count = 0;  // pauses so far
 Ticks forgotten_until = 0;
 
+// As Pause::held and Pause::before, and forgotten_at, for what the process used of the CPUs.
+ProcessorUse use_held, use_before, use_forgotten;
+
+// pre: the caller holds the mutex.
+ProcessorUse counted_use_now() noexcept {
+  return is_paused(pauses.changes.load()) ? use_held : processor_use() - use_before;
+}
+
 }  // namespace
 
 bool may_use_barrier() noexcept {
@@ -60,10 +70,12 @@ void change(bool pausing) noexcept {
   const Ticks t = now();
   if (pausing) {
     pauses.held.store(counted_time(t));
+    use_held = counted_use_now();
   } else {
     const Ticks begin = pauses.held.load() + pauses.before.load();
     spans[span_count++ % most_spans] = {begin, t};
     pauses.before.store(t - pauses.held.load());
+    use_before = processor_use() - use_held;
   }
   pauses.changes.store(changes + 1);
   arena::note_pause(pauses);
@@ -117,6 +129,25 @@ void resume_counting() noexcept { change(false); }
 
 Ticks forgotten() noexcept { return forgotten_at.load(); }
 
+ProcessorUse processor_use() noexcept {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ns = [](const timeval& t) {
+    return static_cast<Ns>(t.tv_sec) * 1'000'000'000u + static_cast<Ns>(t.tv_usec) * 1'000u;
+  };
+  return {ns(usage.ru_utime) + ns(usage.ru_stime), static_cast<std::uint64_t>(usage.ru_nivcsw)};
+}
+
+ProcessorUse counted_use() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return counted_use_now();
+}
+
+ProcessorUse forgotten_use() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return use_forgotten;
+}
+
 void forget_counted() noexcept {
   const RegionUpdate updating_regions(this_thread());
   if (!updating_regions) return;
@@ -124,6 +155,7 @@ void forget_counted() noexcept {
     const std::lock_guard<std::mutex> lock(mutex);
     forgotten_until = now();
     forgotten_at.store(counted_time(forgotten_until));
+    use_forgotten = counted_use_now();
     clears.fetch_add(1);
     arena::note_forgotten(forgotten_at.load());
   }

@@ -255,6 +255,7 @@ class ProfileBuilder:
     settings: list[tuple[str, str, str, int]] = field(default_factory=list)  # source, name, value, ranks
     peers: list[PeerRow] = field(default_factory=list)
     states: dict[int, str] = field(default_factory=dict)
+    use: dict[int, tuple[int, int]] = field(default_factory=dict)  # cpu_ns and preempted of a rank
     app_ns: int = 10**9
     nodes: int = 1
 
@@ -497,6 +498,7 @@ class ProfileBuilder:
                         calls,
                         0,
                         self.states.get(rank, "finalized"),
+                        *self.use.get(rank, (None, None)),
                     )
                 ],
             )

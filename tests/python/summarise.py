@@ -87,6 +87,9 @@ def add_ranks(db: sqlite3.Connection, values: Values) -> None:
     for row in db.execute("SELECT * FROM rank"):
         for counter in ("init_ns", "app_ns", "mpi_ns", "threads", "calls", "lost_calls"):
             values[Line(), counter][row["rank"]] = row[counter]
+        for counter in ("cpu_ns", "preempted"):
+            if row[counter] is not None:
+                values[Line(), counter][row["rank"]] = row[counter]
         if row["app_ns"] >= row["mpi_ns"]:
             values[Line(), "outside_ns"][row["rank"]] = row["app_ns"] - row["mpi_ns"]
     for rank, what, ns in db.execute("SELECT rank, what, ns FROM overhead"):

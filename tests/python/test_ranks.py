@@ -75,7 +75,8 @@ def test_all_ranks_are_in_csv_and_json_in_the_order_asked_for(
     rows = json.loads(run("ranks", small, "--sort", sort, "--top", 1, "--format", "json").stdout)
     assert [row["rank"] for row in rows] == order
     as_csv = csv.DictReader(io.StringIO(run("ranks", small, "--sort", sort, "--format", "csv").stdout))
-    assert list(as_csv) == [{key: str(value) for key, value in row.items()} for row in rows]
+    texts = [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
+    assert list(as_csv) == texts
     query = run("ranks", small, "--sort", sort, "--sql").stdout.split("\n", 1)[1].rstrip().rstrip(";")
     assert json.loads(run("sql", small, query, "--format", "json").stdout) == rows
 
@@ -87,6 +88,7 @@ def test_the_numbers_of_a_rank(small: Path, run: Run) -> None:
         "rank": 0, "node": "node0", "app_ns": 1000 * MS, "mpi_ns": mpi_ns, "mpi_share": mpi_ns / (1000 * MS),
         "outside_ns": 1000 * MS - mpi_ns, "calls": 155, "bytes_sent": 240 + 61440 + 40960 + 1_000_000 + 777,
         "bytes_received": 240 + 61440 + 40960 + 333, "threads": 1, "state": "finalized",
+        "cpu_ns": None, "preempted": None,
     }  # fmt: skip
 
 
@@ -117,6 +119,27 @@ def test_threads_that_overlap_leave_the_time_outside_unknown(tmp_path: Path, run
         assert lines[-1][7:] == ["-", "1", "0", "B", "0", "B", "node0", "SIGKILL"]
 
 
+def test_cpu_time_and_preemptions_are_shown_where_they_are_known(tmp_path: Path, run: Run) -> None:
+    build = small_builder()
+    build.use = {0: (990 * MS, 1234), 1: (0, 0)}  # of the others they are unknown
+    path = build.write(tmp_path / "x.db")
+    lines = run("ranks", path, "--sort", "rank").stdout.splitlines()
+    assert [line[71:] for line in lines] == [
+        "CPU time  preempted  node",
+        "  990 ms      1,234  node0  idlest",
+        "    0 ns          0  node0  busiest",
+        "                     node1",
+        "                     node1",
+    ]
+    rows = json.loads(run("ranks", path, "--sort", "rank", "--format", "json").stdout)
+    assert [(row["cpu_ns"], row["preempted"]) for row in rows] == [
+        (990 * MS, 1234),
+        (0, 0),
+        (None, None),
+        (None, None),
+    ]
+
+
 def test_a_summary_has_no_single_ranks(tmp_path: Path, run: Run) -> None:
     result = run("ranks", summarised(small_builder().write(tmp_path / "full.db")))
     assert result.exit_code != 0
@@ -138,7 +161,7 @@ def test_many_ranks_are_compared_soon(tmp_path: Path, run: Run) -> None:
         INSERT INTO callsite VALUES (0, '', '', 0);
         INSERT INTO region VALUES (0, NULL, '', 'program');
         INSERT INTO meta VALUES ('ranks', '{ranks}');
-        INSERT INTO rank SELECT i, 1, 'n' || (i / 64), i, '', 0, 60000000000, 1000000 * i, 1, 8, 0, 'finalized' FROM n;
+        INSERT INTO rank SELECT i, 1, 'n' || (i / 64), i, '', 0, 60000000000, 1000000 * i, 1, 8, 0, 'finalized', NULL, NULL FROM n;
         INSERT INTO comm VALUES (1, 1, 'W0.0', NULL, 'intra', NULL, NULL, NULL, {ranks}, NULL, 0, '0-{ranks - 1}',
             NULL, 0, NULL, 1, 1);
         INSERT INTO key SELECT (i + 1) * {ranks}, 1, 1, i, 0, 0, 1, 100, 100, 0 FROM n WHERE i < 8;

@@ -333,7 +333,7 @@ def test_many_ranks_are_blocks_and_take_seconds(tmp_path: Path, run: Run) -> Non
             UPDATE meta SET value = '4096' WHERE key IN ('ranks', 'ranks_collected');
             CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 4095)
                 SELECT i FROM n;
-            INSERT INTO rank SELECT i, 7, 'node', 1, '', 0, 1000000000, 0, 1, 0, 0, 'finalized' FROM n;
+            INSERT INTO rank SELECT i, 7, 'node', 1, '', 0, 1000000000, 0, 1, 0, 0, 'finalized', NULL, NULL FROM n;
             UPDATE comm SET members = '0-4095' WHERE id = 1;
             CREATE TEMP TABLE s AS WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < 19)
                 SELECT i FROM s;

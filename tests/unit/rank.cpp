@@ -37,6 +37,7 @@ std::vector<char> packed_by_rank(int rank, const std::function<void(Registry&)>&
     facts.pid = 100 + rank;
     facts.cpus = "0-3";
     facts.app_ns = 1'000'000 + static_cast<Ns>(rank);
+    if (rank != 1) facts.use = ProcessorUse{900'000 + static_cast<Ns>(rank), 7};
     facts.threads = 1;
     facts.coverage = coverage;
     const std::vector<char> bytes = packed(counted, now(), SlicePlan());

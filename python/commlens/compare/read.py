@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from commlens.compare.load import NodeLoad, read_loads
 from commlens.profile import meta, open_profile
 from commlens.profile.shape import has_table
 from commlens.render.tree import rooted
@@ -126,6 +127,7 @@ class RunData(RunHead):
     rows: dict[RowKey, Counts]
     whole: Counts
     algorithms: Algorithms = field(default_factory=dict)
+    loads: tuple[NodeLoad, ...] = ()
 
 
 def sends_messages(operation: str, group: str) -> bool:
@@ -227,7 +229,8 @@ def read_run(path: str, selection: Selection) -> RunData:
         (most,) = connection.execute("SELECT MAX(mpi_ns) FROM rank").fetchone()
         head = read_head(connection, path)
         algorithms = read_algorithms(connection)
-    return RunData(**vars(head), rows=rows, whole=whole_of(rows, most), algorithms=algorithms)
+        loads = read_loads(connection)
+    return RunData(**vars(head), rows=rows, whole=whole_of(rows, most), algorithms=algorithms, loads=loads)
 
 
 def read_algorithms(connection: sqlite3.Connection) -> Algorithms:

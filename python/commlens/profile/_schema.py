@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 9
+VERSION = 10
 APPLICATION_ID = 1129073742
 
 
@@ -97,6 +97,8 @@ CREATE TABLE setting ( -- How the processes were set up (settings.md), with the 
             Column('calls', 'INTEGER', '', 'Measured MPI calls of this process; the sum of calls of its cells.'),
             Column('lost_calls', 'INTEGER', '', 'Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.'),
             Column('state', 'TEXT', '', 'How the process ended: finalized, or for a recovered process running (when it was recovered), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.'),
+            Column('cpu_ns', 'INTEGER', 'ns', 'CPU time of the process within app_ns: user and system, all threads. NULL if it did not call MPI_Finalize.', null=True, since=10),
+            Column('preempted', 'INTEGER', '', 'Involuntary context switches of the process within app_ns, all threads: the kernel gave their CPU to another process or thread. A sched_yield() that gives up the CPU counts, too; MPI libraries may call it while they wait. NULL if the process did not call MPI_Finalize.', null=True, since=10),
         ),
         """\
 CREATE TABLE rank ( -- One row per process of MPI_COMM_WORLD.
@@ -111,7 +113,9 @@ CREATE TABLE rank ( -- One row per process of MPI_COMM_WORLD.
   threads INTEGER, -- Threads that made a measured MPI call or were in a region.
   calls INTEGER, -- Measured MPI calls of this process; the sum of calls of its cells.
   lost_calls INTEGER, -- Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.
-  state TEXT -- How the process ended: finalized, or for a recovered process running (when it was recovered), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
+  state TEXT, -- How the process ended: finalized, or for a recovered process running (when it was recovered), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
+  cpu_ns INTEGER, -- [ns] CPU time of the process within app_ns: user and system, all threads. NULL if it did not call MPI_Finalize.
+  preempted INTEGER -- Involuntary context switches of the process within app_ns, all threads: the kernel gave their CPU to another process or thread. A sched_yield() that gives up the CPU counts, too; MPI libraries may call it while they wait. NULL if the process did not call MPI_Finalize.
 );
 """,
         key=('rank',),

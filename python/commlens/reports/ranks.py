@@ -38,6 +38,8 @@ COLUMNS = (
     Column("calls"),
     Column("sent"),
     Column("received"),
+    Column("CPU time", wide=3, seldom=True),
+    Column("preempted", wide=3, seldom=True),
     Column("node", right=False, wide=1),
     Column("", right=False, seldom=True),
 )
@@ -60,7 +62,8 @@ def ranks_sql(ranks: tuple[tuple[int, int], ...], sort: str, *, reverse: bool) -
 SELECT rank.rank, node, app_ns, mpi_ns, 1.0 * mpi_ns / NULLIF(app_ns, 0) AS mpi_share,
        -- unknown where threads overlap
        CASE WHEN threads <= 1 AND app_ns >= mpi_ns THEN app_ns - mpi_ns END AS outside_ns,
-       calls, COALESCE(bytes_sent, 0) AS bytes_sent, COALESCE(bytes_received, 0) AS bytes_received, threads, state
+       calls, COALESCE(bytes_sent, 0) AS bytes_sent, COALESCE(bytes_received, 0) AS bytes_received, threads, state,
+       cpu_ns, preempted
        -- the cast gives the column a type: SQLite builds no automatic index for a join on a column without one
   FROM rank LEFT JOIN (SELECT CAST(rank AS INTEGER) AS rank, SUM(bytes_sent) AS bytes_sent,
                               SUM(bytes_received) AS bytes_received
@@ -124,6 +127,8 @@ def cells(row: Row, mark: str) -> list[str]:
         f"{row['calls']:,}",
         bytes_text(row["bytes_sent"]),
         bytes_text(row["bytes_received"]),
+        "" if row["cpu_ns"] is None else time_text(row["cpu_ns"]),
+        "" if row["preempted"] is None else f"{row['preempted']:,}",
         row["node"],
         ", ".join(filter(None, (mark, ended))),
     ]

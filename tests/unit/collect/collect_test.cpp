@@ -292,6 +292,13 @@ void same_ranks(const FullAndSummary& both) {
             "JOIN spread AS mpi ON mpi.scope = scope.id AND mpi.counter = 'mpi_ns' "
             "JOIN spread AS calls ON calls.scope = scope.id AND calls.counter = 'calls' "
             "WHERE family IS NULL AND comm IS NULL");
+  // The virtual job knows the use of the CPUs of three in four ranks.
+  both.same(
+      "SELECT COUNT(cpu_ns), SUM(cpu_ns), MIN(cpu_ns), COUNT(preempted), SUM(preempted), MAX(preempted) FROM rank",
+      "SELECT cpu.ranks, cpu.sum, cpu.min, preempted.ranks, preempted.sum, preempted.max FROM scope "
+      "JOIN spread AS cpu ON cpu.scope = scope.id AND cpu.counter = 'cpu_ns' "
+      "JOIN spread AS preempted ON preempted.scope = scope.id AND preempted.counter = 'preempted' "
+      "WHERE family IS NULL AND comm IS NULL");
 }
 
 }  // namespace

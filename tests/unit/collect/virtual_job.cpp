@@ -89,6 +89,7 @@ RankFacts facts_of(int rank) {
   facts.pid = 1000 + rank % 128;
   facts.cpus = std::to_string(rank % 128);
   facts.app_ns = 1'000'000'000 + static_cast<Ns>(rank) % 1000;
+  if (rank % 4 != 3) facts.use = ProcessorUse{facts.app_ns - 1000, 1 + static_cast<std::uint64_t>(rank)};
   facts.threads = 1;
   facts.coverage = written({{"MPI_Allreduce", "app", Treatment::measured}, {"MPI_Send", "app", Treatment::measured}});
   return facts;

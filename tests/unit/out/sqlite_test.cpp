@@ -161,9 +161,10 @@ TEST(what_is_stored_can_be_read_back) {
   CHECK_EQ(
       ask("SELECT * FROM meta ORDER BY key"),
       "command_line|./app 'a b'\nnext \xc3\xa4\njob_id|\nranks|2\nschema_version|" + std::to_string(schema_version));
-  CHECK_EQ(ask("SELECT rank, world, node, pid, cpus, app_ns, mpi_ns, threads, calls, lost_calls, state FROM rank"),
-           std::string("0|42|node0|100|0-3|1000000|322|1|33|0|finalized\n"
-                       "1|42|node0|101|0-3|1000001|332|1|34|0|finalized"));
+  CHECK_EQ(ask("SELECT rank, world, node, pid, cpus, app_ns, mpi_ns, threads, calls, lost_calls, state, cpu_ns,"
+               " preempted FROM rank"),
+           std::string("0|42|node0|100|0-3|1000000|322|1|33|0|finalized|900000|7\n"
+                       "1|42|node0|101|0-3|1000001|332|1|34|0|finalized|-|-"));
   const auto signed_number = [](Identity i) { return std::to_string(static_cast<std::int64_t>(i)); };
   CHECK_EQ(ask("SELECT id, hash, name, user_name, kind, parent, creator, callsite, size, remote_size, leader, members,"
                " topology, created_ns > 0, freed_ns, family FROM comm"),

@@ -10,6 +10,7 @@
 #include "core/hot/thread.h"
 #include "core/state/counted.h"
 #include "core/state/notices.h"
+#include "core/state/processor_use.h"
 #include "core/state/threads.h"
 #include "tests/unit/check.h"
 #include "tests/unit/process.h"
@@ -162,6 +163,31 @@ TEST(a_reset_by_another_thread_forgets_what_a_thread_counted_before_and_keeps_wh
     for (const auto& [key, cell] : counted.cells) calls += cell.calls;
     CHECK_EQ(calls, 0u);
     CHECK_EQ(counted.regions.times.size(), 0u);
+  });
+}
+
+TEST(use_of_the_cpus_counts_from_the_last_clearing_and_not_in_pauses) {
+  in_own_process([] {
+    constexpr Ns pause = 40'000'000, counted = 20'000'000;
+    const auto burn = [](Ns cpu) {
+      const ProcessorUse begin = processor_use();
+      while ((processor_use() - begin).cpu < cpu) {
+      }
+    };
+    const ProcessorUse begin = counted_use();
+    CHECK_EQ(forgotten_use().cpu, 0u);
+    pause_counting();
+    const ProcessorUse paused = counted_use();
+    burn(pause);
+    CHECK_EQ(counted_use().cpu, paused.cpu);
+    CHECK_EQ(counted_use().preempted, paused.preempted);
+    resume_counting();
+    CHECK((counted_use() - begin).cpu < pause);
+    forget_counted();
+    burn(counted);
+    const ProcessorUse use = counted_use() - later(begin, forgotten_use());
+    CHECK(use.cpu >= counted && use.cpu < counted + pause);
+    CHECK_EQ((forgotten_use() - counted_use()).cpu, 0u);
   });
 }
 
