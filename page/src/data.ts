@@ -27,6 +27,17 @@ export interface Finding {
   readonly family: string | null;
 }
 
+export interface Comparison {
+  readonly a: string[];
+  readonly b: string[];
+  readonly headline: string;
+  readonly statement: string;
+  readonly setup: string[];
+  readonly outliers: string[];
+  /** By column; the whole run comes first. */
+  readonly rows: Readonly<Record<string, (Value | boolean)[]>>;
+}
+
 export interface Facts {
   readonly program: string;
   readonly version: string;
@@ -44,6 +55,7 @@ export interface Facts {
   readonly no_sql: string;
   /** Whether a server sends the page and answers queries. */
   readonly is_served: boolean;
+  readonly comparison: Comparison | null;
   readonly palette: string[];
   readonly sites: Readonly<Record<string, string>>;
   readonly sheets: Readonly<Record<string, Sheet>>;

@@ -10,6 +10,7 @@ import { Counters } from "./query";
 import { DIMENSIONS, fragment, parse, type State, toggled } from "./state";
 import { callsites } from "./views/callsites";
 import { communicators } from "./views/communicators";
+import { comparison } from "./views/comparison";
 import { cost } from "./views/cost";
 import { peers } from "./views/peers";
 import { ranks } from "./views/ranks";
@@ -19,7 +20,10 @@ import { sizes } from "./views/sizes";
 import { summary } from "./views/summary";
 import { timeline } from "./views/timeline";
 
-const VIEWS: [string, string, (context: Context) => Child[]][] = [
+type View = [string, string, (context: Context) => Child[]];
+
+const COMPARISON: View = ["comparison", "Comparison", comparison];
+const VIEWS: View[] = [
   ["summary", "Summary", summary],
   ["communicators", "Communicators", communicators],
   ["sizes", "Operations", sizes],
@@ -49,8 +53,12 @@ function chips(context: Context): HTMLElement {
     set.length > 1 ? h("button", { class: "chip", click: () => { context.go({ filter: {} }); } }, "All ✕") : null);
 }
 
+function views(context: Context): View[] {
+  return context.profile.facts.comparison ? [COMPARISON, ...VIEWS] : VIEWS;
+}
+
 function navigation(context: Context, view: string): HTMLElement {
-  return h("nav", { "aria-label": "views" }, VIEWS.map(([name, title]) =>
+  return h("nav", { "aria-label": "views" }, views(context).map(([name, title]) =>
     h("a", { href: fragment({ ...context.state, view: name }), "aria-current": name === view ? "page" : undefined }, title)));
 }
 
@@ -78,7 +86,7 @@ class Page {
     const state = parse(location.hash || (document.documentElement.dataset.start ?? ""));
     const go = (change: Partial<State>) => { location.hash = fragment({ ...state, ...change }); };
     const context: Context = { profile: this.profile, names: this.names, cells: this.cells, slices: this.slices, colours: this.colours, state, go };
-    const [view, title, content] = VIEWS.find(([name]) => name === state.view) ?? VIEWS[0]!;
+    const [view, title, content] = views(context).find(([name]) => name === state.view) ?? views(context)[0]!;
     const { theme } = state.choices;
     if (theme) document.documentElement.dataset.theme = theme;
     else delete document.documentElement.dataset.theme;
@@ -138,7 +146,7 @@ async function start(): Promise<void> {
     page.draw();
     page.prepare();
     // For tests: the numbers of every panel, as its CSV, with its SQL.
-    Object.assign(window, { commlens: () => Object.fromEntries([...results].map(([id, result]) => [id, { csv: csv(result), sql: result.sql, extra: result.columns.filter((column) => column.extra).map((column) => column.name) }])) });
+    Object.assign(window, { commlens: () => Object.fromEntries([...results].map(([id, result]) => [id, { csv: csv(result), sql: result.sql ?? null, extra: result.columns.filter((column) => column.extra).map((column) => column.name) }])) });
   } catch (error) {
     root.textContent = `This page cannot be shown: ${String(error)}. It needs Chrome 103, Firefox 113, Safari 16.4 or later.`;
     root.removeAttribute("aria-busy");

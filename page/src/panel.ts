@@ -20,7 +20,8 @@ export interface Column {
 export interface Result {
   readonly columns: Column[];
   readonly rows: Value[][];
-  readonly sql: string;
+  /** Missing if the numbers are not in one profile. */
+  readonly sql?: string;
   /** Restricts the views to a row; the first shown column gets a button. */
   readonly pick?: (row: number) => void;
   readonly isPicked?: (row: number) => boolean;
@@ -127,11 +128,12 @@ function queryAddress(sql: string): string {
 export function panel(id: string, parts: Panel): HTMLElement {
   const { result } = parts;
   if (result) results.set(id, result);
+  const sql = result?.sql;
   const tools = result && h("div", { class: "tools" },
     copier("Copy as CSV", () => csv(result)),
-    h("details", {}, h("summary", {}, "SQL"),
-      h("div", { class: "sql" }, h("pre", { tabindex: "0" }, result.sql), copier("Copy SQL", () => result.sql))),
-    hasQueries() ? h("a", { href: queryAddress(result.sql) }, "Change the query") : null);
+    sql === undefined ? null : h("details", {}, h("summary", {}, "SQL"),
+      h("div", { class: "sql" }, h("pre", { tabindex: "0" }, sql), copier("Copy SQL", () => sql))),
+    sql !== undefined && hasQueries() ? h("a", { href: queryAddress(sql) }, "Change the query") : null);
   const isEmpty = result?.rows.length === 0;
   return h("section", { class: "panel", id, "aria-labelledby": `${id}-title` },
     h("header", {}, h("h2", { id: `${id}-title` }, parts.title), parts.controls ?? null),

@@ -68,7 +68,14 @@ export function size(bin: number): string {
   return firstUnit === lastUnit ? `${first}-${last} ${lastUnit}` : `${first} ${firstUnit}-${last} ${lastUnit}`;
 }
 
-export type Unit = "text" | "count" | "time" | "bytes" | "share" | "size" | "number";
+/** Returns a relative change; beyond a factor of 100 its percentage would hide how much that is. */
+export function percent(change: number | null): string {
+  if (change === null) return "-";
+  if (change >= 99) return `×${threeDigits(change + 1)}`;
+  return `${change < 0 ? "−" : "+"}${fixed(100 * Math.abs(change), 1)} %`;
+}
+
+export type Unit = "text" | "percent" | "count" | "time" | "bytes" | "share" | "size" | "number";
 
 /** Returns a value as the page shows it. */
 export function shown(value: string | number | null, unit: Unit): string {
@@ -78,6 +85,7 @@ export function shown(value: string | number | null, unit: Unit): string {
     case "time": return time(value);
     case "bytes": return bytes(value);
     case "share": return share(value);
+    case "percent": return percent(value);
     case "size": return size(value);
     case "count": return count(value);
     case "number": return Number.isInteger(value) ? `${value}` : value.toPrecision(4);

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from browser import VIEWS, Browser, browser
 from build_profile import ProfileBuilder
+from conftest import Run
 from test_export_traces import sliced
 from test_numbers import made_up
 from test_timeline import SLICES
@@ -176,6 +177,44 @@ def test_a_query_of_the_readers_own_is_answered_by_the_page(tab: Browser, small:
     assert tab.complaints() == []
 
 
+def test_a_comparison_has_the_rows_of_the_command(
+    tab: Browser, small: Path, marked: Path, tmp_path: Path, run: Run
+) -> None:
+    target = tmp_path / "two.html"
+    assert run("html", small, small, "--", marked, small, "-o", target).stdout == f"{target}\n"
+    wanted = list(
+        csv.DictReader(
+            io.StringIO(run("compare", small, small, "--", marked, small, "--format", "csv").stdout)
+        )
+    )
+    head = json.loads(run("compare", small, small, "--", marked, small, "--format", "json").stdout)
+    tab.open(target)
+    assert tab.run("return document.querySelector('#difference h2').textContent") == head["difference"]
+    found = list(csv.DictReader(io.StringIO(tab.results()["changes"]["csv"])))
+    assert len(found) == len(wanted) > 10
+    for row, expected in zip(found, wanted):
+        assert {**row, **{name: normal(value) for name, value in row.items()}}.items() >= {
+            name: normal(value) for name, value in expected.items()
+        }.items()
+    first = tab.run("return document.querySelector('.changes li').textContent")
+    largest = max(found[2:], key=lambda row: abs(float(row["added_ns"])))
+    assert first.startswith(largest["name"])
+    assert first.endswith(time_text(round(abs(float(largest["added_ns"])))))
+    tab.go("view=families")
+    assert "changes" in tab.results()
+    tab.go("view=communicators")
+    assert "families" in tab.results()
+    assert tab.complaints() == []
+
+
+def normal(value: str) -> str:
+    """Return a number of CSV in one form: 1.0 and 1, True and true are the same."""
+    try:
+        return repr(float(value))
+    except ValueError:
+        return value.lower()
+
+
 def test_nothing_leaves_the_file(tab: Browser, small: Path) -> None:
     page = written(small)
     tab.requests()
@@ -213,15 +252,17 @@ def test_names_of_strangers_are_shown_and_never_run(tab: Browser, tmp_path: Path
 @pytest.mark.parametrize("width", [380, 1400])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_view_breaks_a_rule_of_accessibility(
-    tab: Browser, small: Path, marked: Path, theme: str, width: int
+    tab: Browser, small: Path, marked: Path, tmp_path: Path, run: Run, theme: str, width: int
 ) -> None:
     axe = ROOT / "page" / "node_modules" / "axe-core" / "axe.min.js"
     assert axe.exists(), "make page installs axe-core"
     tab.resize(width)
-    for profile in (small, marked):
-        tab.open(written(profile), f"view=summary&theme={theme}")
+    two = tmp_path / "two.html"
+    run("html", marked, small, "-o", two)
+    for file in (written(marked), two):
+        tab.open(file, f"view=summary&theme={theme}")
         tab.run(axe.read_text(encoding="utf-8"))
-        for view in VIEWS:
+        for view in (*VIEWS, "comparison"):
             tab.go(f"view={view}&theme={theme}&family=1")
             found = tab.run_async(
                 "axe.run({resultTypes: ['violations']}).then((found) => arguments[0](found.violations.map("

@@ -53,7 +53,7 @@ def split(profiles: tuple[str, ...], by: str | None) -> tuple[list[str], list[st
     else:
         before, after = list(profiles[:1]), list(profiles[1:])
         if len(profiles) != 2:
-            raise click.UsageError("compare needs two profiles, or several on each side of --")
+            raise click.UsageError("to compare, give two profiles, or several on each side of --")
     if not before or not after or SIDES in after:
         raise click.UsageError("put profiles on both sides of one --")
     return before, after

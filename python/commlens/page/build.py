@@ -76,6 +76,7 @@ def page(
     *,
     is_served: bool = False,
     start: str = "",
+    comparison: dict[str, Any] | None = None,
 ) -> str:
     """Return the page of a profile.
 
@@ -94,6 +95,8 @@ def page(
         Whether the server of commlens.page.serve sends the page and answers its queries.
     start : str
         What the page shows when its address has no fragment, written like a fragment.
+    comparison : dict or None
+        A comparison with other runs (commlens.page.comparison), which the page shows first.
     """
     tables = read_tables(connection, budget)
     own, no_sql = ({}, "") if is_served else profile_blocks(connection, profile)
@@ -101,6 +104,7 @@ def page(
         **read_facts(connection, tables, budget),
         "no_sql": no_sql,
         "is_served": is_served,
+        "comparison": comparison,
     }
     script, style = asset("_page.js"), asset("_page.css")
     scripts = " ".join(hash_source(text) for text in (script, asset("_sqlite.js")))
