@@ -49,6 +49,8 @@ export interface Facts {
   readonly head: [string, string][];
   readonly warnings: string[];
   readonly findings: { readonly refused: string; readonly rules: number; readonly found: Finding[] };
+  /** What is known about the matrix of the whole run, by kind of traffic: name and text of each line. */
+  readonly traffic: Readonly<Record<string, [string, string][]>>;
   readonly budget: number;
   readonly folded: string[];
   /** Why the profile is not in the page as a whole; empty if it is. */

@@ -126,6 +126,7 @@ def test_every_number_of_every_view_is_what_its_sql_gives(tab: Browser, profile:
     if profile.stem == "timeline":
         assert compared["timeline"] > 0
     if profile.stem == "marked":
+        assert compared["region-slices"] > 0
         assert (
             min(compared["region-tree"], compared["region-comms"], compared["metrics"], compared["loops"]) > 0
         )
@@ -205,6 +206,31 @@ def test_a_comparison_has_the_rows_of_the_command(
     tab.go("view=communicators")
     assert "families" in tab.results()
     assert tab.complaints() == []
+
+
+def test_a_grid_is_drawn_by_coordinates_and_a_box_restricts_to_its_rank(tab: Browser, tmp_path: Path) -> None:
+    build = ProfileBuilder(ranks=12)
+    cart = build.comm(
+        "a0.1", [*range(1, 12), 0], parent=1, creator="MPI_Cart_create", topology="cart 2x3x2 periodic 000"
+    )
+    for rank in range(12):
+        build.count(cart, "MPI_Allreduce", rank, 10, (rank + 1) * 10**9, size=8)
+        build.send(rank, (rank + 1) % 12, 1, 100, comm=cart)
+    tab.open(written(build.write(tmp_path / "grid.db")), "view=ranks")
+    names = tab.run(
+        "return [...document.querySelectorAll('.place')].map((each) => each.getAttribute('aria-label'))"
+    )
+    # Rank i of the communicator is rank i + 1 of the world, whose time is i + 2 s; the last one is rank 0.
+    where = [(x, y, z) for x in range(2) for y in range(3) for z in range(2)]
+    seconds = [*range(2, 13), 1]
+    assert names == [f"({x}, {y}, {z}): {time_text(s * 10**9)}" for (x, y, z), s in zip(where, seconds)]
+    assert tab.run("return document.querySelectorAll('.places').length") == 2
+    tab.run("document.querySelectorAll('.place')[11].click()")
+    tab.wait_until("document.querySelectorAll('.chip').length === 1")
+    assert tab.run("return location.hash") == "#view=ranks&rank=0"
+    tab.go("view=peers")
+    lines = tab.run("return [...document.querySelectorAll('#traffic dd')].map((each) => each.textContent)")
+    assert lines[0].startswith("ring")
 
 
 def normal(value: str) -> str:

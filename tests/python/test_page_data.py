@@ -125,6 +125,15 @@ def test_profiles_of_all_versions_make_a_page(version: str) -> None:
     assert head["is_summary"] == version.endswith("summary")
 
 
+def test_the_matrix_is_described_as_by_the_command(marked: Path, run: Run) -> None:
+    head, _ = page_of(marked)
+    said = dict(head["traffic"]["p2p"])
+    printed = run("matrix", marked).stdout
+    for name in ("pattern", "locality", "symmetry", "partners"):
+        assert f"{name:<10}  {said[name]}\n" in printed
+    assert said["s0.1"] == "pairs, 1 of them; 50.0 % of the bytes, 2 ranks"
+
+
 def test_names_cannot_leave_their_place(tmp_path: Path) -> None:
     evil = "</script><script>window.evil = 1</script><img src=x onerror=alert(1)>\u202e"
     build = ProfileBuilder(ranks=2, meta={"program": evil, "command_line": evil})

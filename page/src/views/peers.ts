@@ -27,6 +27,14 @@ function locality(context: Context, pairs: Pairs): string {
   return total ? ` ${share(inside / total)} of the bytes stay within a node.` : "";
 }
 
+/** What commlens knows about the matrix of the whole run: its pattern, how far messages go, and how many partners a rank has. */
+function known(context: Context, kind: string): HTMLElement | null {
+  const lines = context.profile.facts.traffic[kind];
+  if (!lines?.length) return null;
+  return h("section", { class: "panel", id: "traffic" }, h("h2", {}, "The pattern of the whole run"),
+    h("dl", { class: "head" }, lines.map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])));
+}
+
 /** The pairs with the most bytes; a click restricts the views to the source. */
 function heaviest(context: Context, pairs: Pairs): HTMLElement {
   const first = [...pairs.bytes.subarray(0, HEAVIEST)].map((volume, i) => ({
@@ -83,5 +91,5 @@ export function peers(context: Context): Child[] {
     }, order.length, `communication matrix of ${order.length} ranks, ${title}`,
     (index) => `rank ${order[index] ?? "-"}`, text), heaviest(context, pairs)),
     result: table(context, pairs, flows),
-  })];
+  }), known(context, kind)];
 }

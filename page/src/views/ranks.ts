@@ -8,6 +8,8 @@ import { heat, scale } from "../draw/heat";
 import { choice, panel } from "../panel";
 import type { Group } from "../query";
 import { many, time } from "../units";
+import { positions } from "./positions";
+import { sheet } from "./sheets";
 
 function curve(context: Context, groups: Group[]): HTMLElement {
   const { names, state } = context;
@@ -101,6 +103,14 @@ export function ranks(context: Context): Child[] {
       })), "time by node"),
       result: result(context, ["node"], nodes),
     }),
+    positions(context),
     slotHeat(context),
+    panel("all-ranks", {
+      title: "The ranks of the whole run",
+      about: "Preempted: how often the kernel gave the processor of a rank to another process.",
+      result: sheet(context, "ranks", {
+        rank: "rank", node: "node", app_ns: "time", mpi_ns: "in MPI", cpu_ns: "CPU time", preempted: "preempted", calls: "calls", threads: "threads", state: "end", cpus: "CPUs",
+      }),
+    }),
   ];
 }

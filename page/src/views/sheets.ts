@@ -8,7 +8,7 @@ import type { Unit } from "../units";
 
 function unitOf(name: string, values: Value[]): Unit {
   if (name.endsWith("_ns")) return "time";
-  if (name === "calls" || name === "iterations") return "count";
+  if (["calls", "iterations", "preempted"].includes(name)) return "count";
   if (name.startsWith("load_") || name.endsWith("_efficiency")) return "share";
   return values.some((value) => typeof value === "string") ? "text" : "number";
 }

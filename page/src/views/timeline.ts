@@ -2,6 +2,7 @@
 // The share of MPI over the run, by communicator.
 
 import { type Context } from "../context";
+import { cellsOf } from "../data";
 import { type Child, h } from "../dom";
 import { columns } from "../draw/columns";
 import { legend, panel, type Result } from "../panel";
@@ -9,6 +10,7 @@ import type { Group } from "../query";
 import { where } from "../sql";
 import type { Filter } from "../state";
 import { share, time } from "../units";
+import { sheet } from "./sheets";
 
 function sql(context: Context, filter: Filter): string {
   return `SELECT slot, each.family, named.name AS communicator, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
@@ -39,7 +41,7 @@ export function timeline(context: Context): Child[] {
   const { slices, state, names, colours, profile } = context;
   const { facts } = profile;
   if (!profile.slices.rows || !slices.has("family")) {
-    return [h("section", { class: "panel" }, h("h2", {}, "Time line"), h("p", {}, "This profile has no counters over time, or they were added up to keep this page small."))];
+    return [h("section", { class: "panel" }, h("h2", {}, "Time line"), h("p", {}, "This profile has no counters over time, or they were added up to keep this page small.")), regionSlices(context)];
   }
   const deaf = slices.deaf(state.filter);
   const filter = Object.fromEntries(Object.entries(state.filter).filter(([name]) => slices.has(name as keyof Filter))) as Filter;
@@ -65,5 +67,35 @@ export function timeline(context: Context): Child[] {
     legend: legend(colours.entries("family", groups.map((group) => group.keys[1]!), (id) => names.family(id))),
     chart: columns(items, share, "share of MPI over the run", Math.max(1, ...items.map((item) => item.parts.reduce((sum, part) => sum + part.value, 0)))),
     result: table(context, groups, filter),
-  })];
+  }), regionSlices(context)];
+}
+
+/** Exclusive time of the code regions over the run; the regions with the most have colours of their own. */
+function regionSlices(context: Context): HTMLElement | null {
+  const { facts } = context.profile;
+  const of = (column: string) => cellsOf(facts, "region_slices", column).map(Number);
+  const [slots, regions, times] = [of("slot"), of("region"), of("exclusive_ns")];
+  if (!slots.length) return null;
+  const sums = new Map<number, number>();
+  regions.forEach((region, i) => sums.set(region, (sums.get(region) ?? 0) + times[i]!));
+  const order = [...sums.keys()].sort((a, b) => sums.get(b)! - sums.get(a)! || a - b);
+  const own = new Map(order.slice(0, facts.palette.length - 1).map((region, i) => [region, facts.palette[i]!]));
+  const colourOf = (region: number) => own.get(region) ?? context.colours.other;
+  const whole = facts.slice_ns * Math.max(1, context.names.ranks.length);
+  const items = Array.from({ length: Math.max(...slots) + 1 }, (_, slot) => ({
+    label: time(slot * facts.slice_ns),
+    parts: slots.flatMap((each, i) => (each === slot ? [i] : [])).map((i) => ({
+      value: times[i]! / whole,
+      colour: colourOf(regions[i]!),
+      title: `from ${time(slot * facts.slice_ns)}: ${context.names.region(regions[i]!)} ${time(times[i]!)}`,
+    })),
+  }));
+  const entries = [...own].map(([region, colour]): [string, string] => [context.names.region(region), colour]);
+  return panel("region-slices", {
+    title: "Code regions over the run",
+    about: "Time in each region without the regions inside it, as a share of all ranks. This chart shows the whole run.",
+    legend: legend(order.length > own.size ? [...entries, [`${order.length - own.size} others`, context.colours.other]] : entries),
+    chart: columns(items, share, "code regions over the run", Math.max(1, ...items.map((item) => item.parts.reduce((sum, part) => sum + part.value, 0)))),
+    result: sheet(context, "region_slices", { slot: "slice", path: "region", calls: "ended", exclusive_ns: "exclusive time" }),
+  });
 }

@@ -4,16 +4,23 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from commlens.base.escape import Target, escape
 from commlens.charts import palette
 from commlens.findings._rules import RULES
 from commlens.findings.find import read_findings, refusal
+from commlens.matrix.facts import Facts as MatrixFacts
+from commlens.matrix.facts import read_facts as read_matrix_facts
+from commlens.matrix.patterns import Pattern
+from commlens.matrix.query import Selection, read_matrix
+from commlens.matrix.text import sayings
+from commlens.matrix.topology import read_topology
 from commlens.page.tables import Folded, losses
 from commlens.profile import meta
 from commlens.profile.shape import has_table
+from commlens.render.units import share_text
 from commlens.reports.coverage import statement as coverage_sql
 from commlens.reports.run import read_run
 from commlens.reports.settings import SETTINGS_SQL
@@ -22,13 +29,15 @@ from commlens.symbols.callsites import callsite_labels
 SHEETS: dict[str, tuple[str, str]] = {
     "ranks": (
         "rank",
-        "SELECT rank, node, cpus, app_ns, mpi_ns, calls, threads, state FROM rank ORDER BY rank",
+        "SELECT rank, node, cpus, app_ns, mpi_ns, cpu_ns, preempted, calls, threads, state FROM rank ORDER BY rank",
     ),
     "comms": (
         "comm",
         """\
 SELECT comm.id AS comm, comm.name AS communicator, comm.user_name, comm.kind, comm.family, comm.parent,
-       comm.size + COALESCE(comm.remote_size, 0) AS size, comm.communicators, comm.topology
+       comm.size + COALESCE(comm.remote_size, 0) AS size, comm.communicators, comm.topology,
+       CASE WHEN comm.kind = 'intra' AND (comm.topology LIKE 'cart %' OR LENGTH(comm.members) <= 64)
+            THEN comm.members END AS members
   FROM comm ORDER BY comm.id""",
     ),
     "families": (
@@ -56,6 +65,14 @@ SELECT region_path.region, region.parent, region.name, region_path.path, region.
 SELECT region_path.path, loop_bin.region, loop_bin.bin, SUM(loop_bin.iterations) AS iterations
   FROM loop_bin JOIN region_path ON region_path.region = loop_bin.region
  GROUP BY loop_bin.region, loop_bin.bin ORDER BY loop_bin.region, loop_bin.bin""",
+    ),
+    "region_slices": (
+        "region_slice",
+        """\
+SELECT region_slice.slot, region_slice.region, region_path.path, SUM(region_slice.calls) AS calls,
+       SUM(region_slice.exclusive_ns) AS exclusive_ns
+  FROM region_slice JOIN region_path ON region_path.region = region_slice.region
+ GROUP BY region_slice.slot, region_slice.region ORDER BY region_slice.slot, region_slice.region""",
     ),
     "metrics": (
         "metric_value",
@@ -117,6 +134,28 @@ def findings(connection: sqlite3.Connection) -> dict[str, Any]:
     return {"refused": refusal(connection), "rules": len(RULES), "found": found}
 
 
+def patterns(facts: MatrixFacts) -> Iterator[tuple[str, str]]:
+    """Yield name and pattern of the communicators with the most bytes, if there are several."""
+    for row in facts.of_comms if len(facts.of_comms) > 1 else ():
+        share = share_text(row["share"])
+        yield row["label"], f"{Pattern(**row['pattern']).text()}; {share} of the bytes, {row['size']:,} ranks"
+
+
+def traffic(connection: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
+    """Return what `commlens matrix` says below its picture, by kind of traffic: pattern, locality, symmetry, partners."""
+    if not has_table(connection, "peer") or meta.is_summary(connection):
+        return {}
+    found = {}
+    for kind in ("p2p", "one-sided", "collective", "internal"):
+        matrix = read_matrix(connection, Selection(kind))
+        if not len(matrix.pairs):
+            continue
+        nodes = read_topology((), matrix.nodes.values())
+        facts = read_matrix_facts(connection, matrix, "bytes", "rank", nodes, 0, whole=False)
+        found[kind] = [(label, safe(text)) for label, text in (*sayings(facts), *patterns(facts))]
+    return found
+
+
 def read_facts(connection: sqlite3.Connection, tables: Mapping[str, Folded], budget: int) -> dict[str, Any]:
     """Return the head of the page's data; every text in it is safe to show."""
     run = read_run(connection)
@@ -132,6 +171,7 @@ def read_facts(connection: sqlite3.Connection, tables: Mapping[str, Folded], bud
         "head": [(name, safe(text)) for name, text in run.head()],
         "warnings": [safe(text) for text in run.warnings()],
         "findings": findings(connection),
+        "traffic": traffic(connection),
         "budget": budget,
         "folded": losses(dict(tables)),
         "palette": [*palette.COLOURS, palette.OTHER],
