@@ -94,7 +94,11 @@ whole AS (
         WHERE waiting >= 0.5 * (late_ns - other_ns))
 SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator,
        NULLIF(named.callsite, 0) AS site,
-       CASE late WHEN 1 THEN 'rank ' || first || ' spends'
+       CASE WHEN late = 1 THEN 'rank ' || first || ' spends'
+            -- all ranks of one node, and no other rank
+            WHEN (SELECT COUNT(DISTINCT node) = 1 FROM rank WHERE rank IN (SELECT rank FROM late))
+             AND late = (SELECT COUNT(*) FROM rank WHERE node = (SELECT node FROM rank WHERE rank = first))
+            THEN 'the ' || late || ' ranks of ' || (SELECT node FROM rank WHERE rank = first) || ' spend'
                  ELSE CASE WHEN late <= 4 THEN 'ranks ' || (SELECT GROUP_CONCAT(rank, ', ') FROM (SELECT rank FROM late ORDER BY rank))
                            ELSE late || ' ranks, such as rank ' || first || ',' END || ' spend' END AS who,
        CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
@@ -342,6 +346,268 @@ SELECT 1.0 * SUM(t) / total AS share, per_rank.rank, MAX(per_rank.calls) AS call
   FROM run CROSS JOIN per_rank JOIN op ON op.id = per_rank.op JOIN rank ON rank.rank = per_rank.rank
  WHERE per_rank.calls >= 10000 AND t >= 0.1 * app_ns
  GROUP BY op.id, per_rank.callsite ORDER BY share DESC LIMIT 1)~"},
+    {R"~({communicator} takes {each_ns:time} per call of {op} with {size}, the other {others:count} communicators of {family} take {other_ns:time})~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_member AS (
+       SELECT comm.family, key.comm, key.op, key.bin, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
+         FROM run CROSS JOIN key CROSS JOIN comm CROSS JOIN op CROSS JOIN cell
+        WHERE mpi >= 0.1 * elapsed AND comm.id = key.comm AND comm.communicators = 1 AND key.bin >= 0
+          AND comm.family IN (SELECT family FROM comm WHERE kind = 'intra' GROUP BY family HAVING COUNT(*) >= 3)
+          AND op.id = key.op AND op.class = 'collective' AND cell.key = key.id
+        GROUP BY key.comm, key.op, key.bin, cell.rank),
+     per_comm AS (
+       SELECT family, comm, op, bin, COUNT(*) AS callers, SUM(t) AS t, SUM(calls) AS calls, MIN(1.0 * t / calls) AS fastest_ns
+         FROM per_member GROUP BY comm, op, bin),
+     per_family AS (
+       SELECT family, op, bin, COUNT(*) AS comms, SUM(t) AS t, SUM(calls) AS calls
+         FROM per_comm GROUP BY family, op, bin HAVING COUNT(*) >= 3),
+     pair AS (
+       SELECT per_comm.*, comms - 1 AS others, 1.0 * per_comm.t / per_comm.calls AS each_ns,
+              1.0 * (per_family.t - per_comm.t) / (per_family.calls - per_comm.calls) AS other_ns
+         FROM per_comm JOIN per_family ON per_family.family = per_comm.family AND per_family.op = per_comm.op
+                                      AND per_family.bin = per_comm.bin)
+SELECT (each_ns - other_ns) * pair.calls / (ranks * elapsed) AS share, each_ns, other_ns, fastest_ns, callers, others,
+       comm.name AS communicator, family.name AS family, op.name AS op, NULL AS site,
+       CASE WHEN bin = 0 THEN '0 B' WHEN bin = 1 THEN '1 B' WHEN bin <= 10 THEN (1 << (bin - 1)) || '-' || ((1 << bin) - 1) || ' B'
+            WHEN bin <= 20 THEN (1 << (bin - 11)) || '-' || (1 << (bin - 10)) || ' KiB'
+            ELSE (1 << (bin - 21)) || '-' || (1 << (bin - 20)) || ' MiB' END AS size
+  FROM run CROSS JOIN pair JOIN comm ON comm.id = pair.comm JOIN op ON op.id = pair.op
+                           JOIN family ON family.family = pair.family
+ WHERE fastest_ns >= 2.0 * other_ns AND pair.calls >= 10 * callers
+   AND (each_ns - other_ns) * pair.calls >= 0.1 * elapsed * callers
+ ORDER BY share DESC LIMIT 1)~"},
+    {R"~({op} takes {before_ns:time} with {small}, and {after_ns:time} with messages twice as large: they may wait for their receive)~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_bin AS (
+       SELECT key.op, key.bin, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE mpi >= 0.1 * total AND op.name = 'MPI_Send' AND key.op = op.id AND key.bin >= 1 AND cell.key = key.id
+        GROUP BY 1, 2),
+     step AS (
+       SELECT small.op, small.bin, 1.0 * small.t / small.calls AS before_ns, 1.0 * large.t / large.calls AS after_ns,
+              small.calls AS small_calls
+         FROM per_bin AS small JOIN per_bin AS large ON large.op = small.op AND large.bin = small.bin + 1
+        WHERE small.calls >= 1000 AND large.calls >= 1000),
+     beyond AS (
+       SELECT step.bin, SUM(per_bin.t - per_bin.calls * before_ns * (1 << (per_bin.bin - step.bin))) AS extra_ns,
+              SUM(per_bin.calls) AS calls
+         FROM step JOIN per_bin ON per_bin.op = step.op AND per_bin.bin > step.bin
+        WHERE after_ns >= 4.0 * before_ns GROUP BY step.bin)
+SELECT extra_ns / total AS share, before_ns, after_ns, small_calls, beyond.calls, op.name AS op, NULL AS site,
+       CASE WHEN step.bin = 0 THEN '0 B' WHEN step.bin = 1 THEN '1 B' WHEN step.bin <= 10 THEN (1 << (step.bin - 1)) || '-' || ((1 << step.bin) - 1) || ' B'
+            WHEN step.bin <= 20 THEN (1 << (step.bin - 11)) || '-' || (1 << (step.bin - 10)) || ' KiB'
+            ELSE (1 << (step.bin - 21)) || '-' || (1 << (step.bin - 20)) || ' MiB' END AS small
+  FROM run CROSS JOIN beyond JOIN step ON step.bin = beyond.bin JOIN op ON op.id = step.op
+ WHERE extra_ns >= 0.1 * total
+ ORDER BY share DESC LIMIT 1)~"},
+    {R"~(ranks spend {each_ns:time} on average in {calls:count} barriers[ on {communicator}][ at {site}]; no rank is always the last, so they wait in turns)~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT key.comm, key.callsite, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE mpi >= 0.1 * total AND op.name = 'MPI_Barrier' AND key.op = op.id AND cell.key = key.id
+        GROUP BY 1, 2, 3),
+     per_place AS (
+       SELECT comm, callsite, COUNT(*) AS callers, SUM(t) AS t, MIN(t) AS least_ns, MAX(calls) AS calls
+         FROM per_rank GROUP BY 1, 2)
+SELECT 1.0 * t / total AS share, t / callers AS each_ns, least_ns, callers, calls, 'MPI_Barrier' AS op,
+       CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULLIF(per_place.callsite, 0) AS site
+  FROM run CROSS JOIN per_place JOIN comm ON comm.id = per_place.comm JOIN family ON family.family = comm.family
+ WHERE callers >= 2 AND t >= 0.1 * total AND least_ns >= 0.5 * t / callers AND calls >= 10 AND each_ns >= 1000000 * calls
+ ORDER BY share DESC LIMIT 1)~"},
+    {R"~({op} among {size:count} ranks[ on {communicator}][ at {site}], with {block:count} B for each of them, takes {share:share} of the time)~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_place AS (
+       SELECT key.op, key.comm, key.callsite, comm.size, comm.family, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls,
+              SUM(cell.bytes_sent) AS bytes, cell.rank
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN comm CROSS JOIN cell
+        WHERE mpi >= 0.1 * total AND op.name IN ('MPI_Alltoall', 'MPI_Alltoallv', 'MPI_Ialltoall', 'MPI_Ialltoallv')
+          AND key.op = op.id AND comm.id = key.comm AND comm.kind = 'intra' AND comm.size >= 32
+          AND cell.key = key.id
+        GROUP BY key.op, key.comm, key.callsite, cell.rank),
+     sums AS (
+       SELECT op, comm, callsite, size, family, MIN(t) AS least_ns, COUNT(*) AS callers, SUM(calls) AS calls, SUM(bytes) AS bytes
+         FROM per_place GROUP BY op, comm, callsite)
+SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS per_rank, size,
+       bytes / (calls * size) AS block, op.name AS op, CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator,
+       NULLIF(sums.callsite, 0) AS site
+  FROM run CROSS JOIN sums JOIN op ON op.id = sums.op JOIN family ON family.family = sums.family
+ WHERE least_ns * callers >= 0.1 * total AND bytes <= calls * size * 1024
+ ORDER BY share DESC LIMIT 1)~"},
 };
 // clang-format on
 

@@ -34,6 +34,16 @@ FAULTS = {
         r"rank 1 arrives last in MPI_Barrier on s1\.1: the other members spend .* in it on average, rank 1 .*",
     ),
     "loop": (2, 1_000, r"MPI_Comm_dup is called 1,000 times per rank{} and takes .* % of the time"),
+    "turns": (
+        4,
+        40,
+        r"ranks spend .* on average in 40 barriers{}; no rank is always the last, so they wait in turns",
+    ),
+    "slow": (
+        6,
+        40,
+        r"s4\.1 takes \d.* ms per call of MPI_Allreduce with 8-15 B, the other 2 communicators of s\*\.1 take .*",
+    ),
     "polling": (3, 2, r"rank 0 calls MPI_Iprobe [\d,]+ times{}, which takes \d\d\.\d % of its time"),
 }
 """Number of ranks, repeats or seconds, and the sentence, with braces where the call site is."""

@@ -70,7 +70,11 @@ WITH whole AS (
         WHERE waiting >= 0.5 * (late_ns - other_ns))
 SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator,
        NULLIF(named.callsite, 0) AS site,
-       CASE late WHEN 1 THEN 'rank ' || first || ' spends'
+       CASE WHEN late = 1 THEN 'rank ' || first || ' spends'
+            -- all ranks of one node, and no other rank
+            WHEN (SELECT COUNT(DISTINCT node) = 1 FROM rank WHERE rank IN (SELECT rank FROM late))
+             AND late = (SELECT COUNT(*) FROM rank WHERE node = (SELECT node FROM rank WHERE rank = first))
+            THEN 'the ' || late || ' ranks of ' || (SELECT node FROM rank WHERE rank = first) || ' spend'
                  ELSE CASE WHEN late <= 4 THEN 'ranks ' || (SELECT GROUP_CONCAT(rank, ', ') FROM (SELECT rank FROM late ORDER BY rank))
                            ELSE late || ' ranks, such as rank ' || first || ',' END || ' spend' END AS who,
        CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
@@ -269,5 +273,173 @@ SELECT 1.0 * SUM(t) / total AS share, per_rank.rank, MAX(per_rank.calls) AS call
   FROM run CROSS JOIN per_rank JOIN op ON op.id = per_rank.op JOIN rank ON rank.rank = per_rank.rank
  WHERE per_rank.calls >= 10000 AND t >= 0.1 * app_ns
  GROUP BY op.id, per_rank.callsite ORDER BY share DESC LIMIT 1""",
+    ),
+    Rule(
+        name='slow_communicator',
+        title='One communicator is slower than its siblings',
+        text='{communicator} takes {each_ns:time} per call of {op} with {size}, the other {others:count} communicators of {family} take {other_ns:time}',
+        advice='Look where its ranks are placed (commlens ranks), and what else uses their nodes and links.',
+        reason='Communicators of one family do the same, so a factor of 2 has a cause. Even its fastest member must be slower by that factor: where one member comes late, the last one to arrive is as fast as elsewhere. Below 10 % of the run per member the difference is not worth the search. With fewer than 10 calls per member chance decides.',
+        misses='Families of fewer than three communicators, communicators that share a row, and v and w collectives, whose blocks differ in size. Communicators of one family that are given different amounts of work.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_factor': 2.0, 'least_calls': 10, 'fewest': 3},
+        evidence=(
+            ('each_ns', 'time per call', 'time'),
+            ('fastest_ns', 'time per call of its fastest member', 'time'),
+            ('other_ns', 'time per call of its siblings', 'time'),
+            ('callers', 'members of the communicator', 'count'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_member AS (
+       SELECT comm.family, key.comm, key.op, key.bin, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
+         FROM run CROSS JOIN key CROSS JOIN comm CROSS JOIN op CROSS JOIN cell
+        WHERE mpi >= 0.1 * elapsed AND comm.id = key.comm AND comm.communicators = 1 AND key.bin >= 0
+          AND comm.family IN (SELECT family FROM comm WHERE kind = 'intra' GROUP BY family HAVING COUNT(*) >= 3)
+          AND op.id = key.op AND op.class = 'collective' AND cell.key = key.id
+        GROUP BY key.comm, key.op, key.bin, cell.rank),
+     per_comm AS (
+       SELECT family, comm, op, bin, COUNT(*) AS callers, SUM(t) AS t, SUM(calls) AS calls, MIN(1.0 * t / calls) AS fastest_ns
+         FROM per_member GROUP BY comm, op, bin),
+     per_family AS (
+       SELECT family, op, bin, COUNT(*) AS comms, SUM(t) AS t, SUM(calls) AS calls
+         FROM per_comm GROUP BY family, op, bin HAVING COUNT(*) >= 3),
+     pair AS (
+       SELECT per_comm.*, comms - 1 AS others, 1.0 * per_comm.t / per_comm.calls AS each_ns,
+              1.0 * (per_family.t - per_comm.t) / (per_family.calls - per_comm.calls) AS other_ns
+         FROM per_comm JOIN per_family ON per_family.family = per_comm.family AND per_family.op = per_comm.op
+                                      AND per_family.bin = per_comm.bin)
+SELECT (each_ns - other_ns) * pair.calls / (ranks * elapsed) AS share, each_ns, other_ns, fastest_ns, callers, others,
+       comm.name AS communicator, family.name AS family, op.name AS op, NULL AS site,
+       CASE WHEN bin = 0 THEN '0 B' WHEN bin = 1 THEN '1 B' WHEN bin <= 10 THEN (1 << (bin - 1)) || '-' || ((1 << bin) - 1) || ' B'
+            WHEN bin <= 20 THEN (1 << (bin - 11)) || '-' || (1 << (bin - 10)) || ' KiB'
+            ELSE (1 << (bin - 21)) || '-' || (1 << (bin - 20)) || ' MiB' END AS size
+  FROM run CROSS JOIN pair JOIN comm ON comm.id = pair.comm JOIN op ON op.id = pair.op
+                           JOIN family ON family.family = pair.family
+ WHERE fastest_ns >= 2.0 * other_ns AND pair.calls >= 10 * callers
+   AND (each_ns - other_ns) * pair.calls >= 0.1 * elapsed * callers
+ ORDER BY share DESC LIMIT 1""",
+    ),
+    Rule(
+        name='rendezvous_step',
+        title='Sends become slow from a message size on',
+        text='{op} takes {before_ns:time} with {small}, and {after_ns:time} with messages twice as large: they may wait for their receive',
+        advice='Post the receive before the send; or raise the size up to which the MPI library sends at once: btl_*_eager_limit or UCX_RNDV_THRESH for Open MPI, MPIR_CVAR_CH4_* for MPICH, I_MPI_EAGER_THRESHOLD for Intel MPI.',
+        reason='Twice the bytes take at most twice the time. A factor of 4 between neighbouring sizes is a change of protocol: an eager send returns when the message is copied, a rendezvous waits for the receive. Below 10 % of the time, or 1,000 calls of each size, there is little to gain.',
+        misses='Programs that use only one of the two sizes; non-blocking sends, which wait elsewhere. If small and large messages have different receivers, these may make the difference.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_factor': 4.0, 'least_calls': 1000},
+        evidence=(
+            ('before_ns', 'time per call with the smaller messages', 'time'),
+            ('after_ns', 'time per call with messages twice as large', 'time'),
+            ('small_calls', 'calls with the smaller messages', 'count'),
+            ('calls', 'calls with all larger messages', 'count'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_bin AS (
+       SELECT key.op, key.bin, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE mpi >= 0.1 * total AND op.name = 'MPI_Send' AND key.op = op.id AND key.bin >= 1 AND cell.key = key.id
+        GROUP BY 1, 2),
+     step AS (
+       SELECT small.op, small.bin, 1.0 * small.t / small.calls AS before_ns, 1.0 * large.t / large.calls AS after_ns,
+              small.calls AS small_calls
+         FROM per_bin AS small JOIN per_bin AS large ON large.op = small.op AND large.bin = small.bin + 1
+        WHERE small.calls >= 1000 AND large.calls >= 1000),
+     beyond AS (
+       SELECT step.bin, SUM(per_bin.t - per_bin.calls * before_ns * (1 << (per_bin.bin - step.bin))) AS extra_ns,
+              SUM(per_bin.calls) AS calls
+         FROM step JOIN per_bin ON per_bin.op = step.op AND per_bin.bin > step.bin
+        WHERE after_ns >= 4.0 * before_ns GROUP BY step.bin)
+SELECT extra_ns / total AS share, before_ns, after_ns, small_calls, beyond.calls, op.name AS op, NULL AS site,
+       CASE WHEN step.bin = 0 THEN '0 B' WHEN step.bin = 1 THEN '1 B' WHEN step.bin <= 10 THEN (1 << (step.bin - 1)) || '-' || ((1 << step.bin) - 1) || ' B'
+            WHEN step.bin <= 20 THEN (1 << (step.bin - 11)) || '-' || (1 << (step.bin - 10)) || ' KiB'
+            ELSE (1 << (step.bin - 21)) || '-' || (1 << (step.bin - 20)) || ' MiB' END AS small
+  FROM run CROSS JOIN beyond JOIN step ON step.bin = beyond.bin JOIN op ON op.id = step.op
+ WHERE extra_ns >= 0.1 * total
+ ORDER BY share DESC LIMIT 1""",
+    ),
+    Rule(
+        name='barriers',
+        title='Ranks wait for each other in barriers, in turns',
+        text='ranks spend {each_ns:time} on average in {calls:count} barriers[ on {communicator}][ at {site}]; no rank is always the last, so they wait in turns',
+        advice='Remove barriers that the program does not need, because messages and collectives order the ranks themselves. Where a barrier is needed, look for work whose duration varies from step to step (commlens timeline).',
+        reason='A barrier moves no data, so its time is waiting, but for some microseconds; below 1 ms it may be slow itself. The rank with the least time in it spends at least half of the average: otherwise it is the last most of the time, and late_ranks or uneven_communicator name it. Below 10 % of the time, or 10 calls, the barriers are not worth a change.',
+        misses='Waiting in other collectives. Barriers spread over many call sites.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_calls': 10, 'least_part': 0.5, 'shortest_call_ns': 1000000},
+        evidence=(
+            ('callers', 'ranks with these barriers', 'count'),
+            ('calls', 'barriers per rank', 'count'),
+            ('each_ns', 'time in them per rank', 'time'),
+            ('least_ns', 'time in them of the rank with the least', 'time'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT key.comm, key.callsite, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE mpi >= 0.1 * total AND op.name = 'MPI_Barrier' AND key.op = op.id AND cell.key = key.id
+        GROUP BY 1, 2, 3),
+     per_place AS (
+       SELECT comm, callsite, COUNT(*) AS callers, SUM(t) AS t, MIN(t) AS least_ns, MAX(calls) AS calls
+         FROM per_rank GROUP BY 1, 2)
+SELECT 1.0 * t / total AS share, t / callers AS each_ns, least_ns, callers, calls, 'MPI_Barrier' AS op,
+       CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULLIF(per_place.callsite, 0) AS site
+  FROM run CROSS JOIN per_place JOIN comm ON comm.id = per_place.comm JOIN family ON family.family = comm.family
+ WHERE callers >= 2 AND t >= 0.1 * total AND least_ns >= 0.5 * t / callers AND calls >= 10 AND each_ns >= 1000000 * calls
+ ORDER BY share DESC LIMIT 1""",
+    ),
+    Rule(
+        name='small_all_to_all',
+        title='All-to-all of small blocks among many ranks',
+        text='{op} among {size:count} ranks[ on {communicator}][ at {site}], with {block:count} B for each of them, takes {share:share} of the time',
+        advice='Exchange among fewer ranks: a decomposition in two dimensions makes communicators of the square root of their number. Or combine several exchanges in one.',
+        reason='The number of messages of a call grows with the square of the number of ranks; blocks of up to 1 KiB take as long as empty ones. From 32 ranks on this dominates. Only the time of the fastest rank counts, because the others may have waited. Below 10 % of the time there is little to gain.',
+        misses='All-to-all exchanges made of single messages. MPI_Alltoallw. Communicators with fewer than 32 ranks.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'fewest_ranks': 32, 'largest_block': 1024},
+        evidence=(
+            ('size', 'members of the communicator', 'count'),
+            ('per_rank', 'calls per rank', 'count'),
+            ('block', 'bytes for each member, on average', 'count'),
+            ('least_ns', 'time in the calls of the fastest rank', 'time'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_place AS (
+       SELECT key.op, key.comm, key.callsite, comm.size, comm.family, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls,
+              SUM(cell.bytes_sent) AS bytes, cell.rank
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN comm CROSS JOIN cell
+        WHERE mpi >= 0.1 * total AND op.name IN ('MPI_Alltoall', 'MPI_Alltoallv', 'MPI_Ialltoall', 'MPI_Ialltoallv')
+          AND key.op = op.id AND comm.id = key.comm AND comm.kind = 'intra' AND comm.size >= 32
+          AND cell.key = key.id
+        GROUP BY key.op, key.comm, key.callsite, cell.rank),
+     sums AS (
+       SELECT op, comm, callsite, size, family, MIN(t) AS least_ns, COUNT(*) AS callers, SUM(calls) AS calls, SUM(bytes) AS bytes
+         FROM per_place GROUP BY op, comm, callsite)
+SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS per_rank, size,
+       bytes / (calls * size) AS block, op.name AS op, CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator,
+       NULLIF(sums.callsite, 0) AS site
+  FROM run CROSS JOIN sums JOIN op ON op.id = sums.op JOIN family ON family.family = sums.family
+ WHERE least_ns * callers >= 0.1 * total AND bytes <= calls * size * 1024
+ ORDER BY share DESC LIMIT 1""",
     ),
 )

@@ -127,7 +127,7 @@ def findings(connection: sqlite3.Connection) -> dict[str, Any]:
             "advice": finding.rule.advice,
             "evidence": finding.evidence(),
             "op": safe(finding.values.get("op")),
-            "family": safe(finding.values.get("communicator")),
+            "family": safe(finding.values.get("family") or finding.values.get("communicator")),
         }
         for finding in read_findings(connection)
     ]

@@ -90,6 +90,27 @@ static void polling(int repeats) {
   }
 }
 
+/* Another rank works longer each time, and a barrier waits for it. */
+static void turns(int repeats) {
+  for (int i = 0; i < repeats; ++i) {
+    work(i % size == rank ? 50 : 5);
+    MPI_Barrier(MPI_COMM_WORLD); /* turns */
+  }
+}
+
+/* The pairs do the same, but in the last one the members come late in turns. */
+static void slow(int repeats) {
+  MPI_Comm pairs;
+  MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pairs);
+  double in = rank, out;
+  for (int i = 0; i < repeats; ++i) {
+    const int is_last = rank / 2 == size / 2 - 1;
+    work(!is_last || i % 2 == rank % 2 ? 50 : 10);
+    MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, pairs);
+  }
+  MPI_Comm_free(&pairs);
+}
+
 /* All ranks work equally long and talk a little. */
 static void healthy(int repeats) {
   double in[2000] = {1}, out[2000];
@@ -105,8 +126,8 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(int);
-  } faults[] = {{"late", late}, {"tiny", tiny},       {"chain", chain},    {"uneven", uneven},
-                {"loop", loop}, {"polling", polling}, {"healthy", healthy}};
+  } faults[] = {{"late", late},       {"tiny", tiny},   {"chain", chain}, {"uneven", uneven},  {"loop", loop},
+                {"polling", polling}, {"turns", turns}, {"slow", slow},   {"healthy", healthy}};
   if (argc != 3) return 2;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

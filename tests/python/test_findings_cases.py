@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ten programs with a known cause: the first finding names it. The rules that need several sizes or communicators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from build_profile import ProfileBuilder
+from test_findings import SECOND, chain, findings, program, rules_of, texts_of, waiting
+
+US = 1000
+
+
+def families(
+    slow_s: float, members: int = 4, comms: int = 4, fastest_s: float | None = None
+) -> ProfileBuilder:
+    """Return a program whose last communicator of a family takes `slow_s` in 100 calls; the others take 0.5 s.
+
+    fastest_s : time of its first member, if that is another one
+    """
+    build = program(members * comms)
+    for i in range(comms):
+        ranks = list(range(i * members, (i + 1) * members))
+        comm = build.comm(f"s{ranks[0]}.1", ranks, family=2, parent=1, creator="MPI_Comm_split", callsite=1)
+        for rank in ranks:
+            seconds = 0.5 if i < comms - 1 else slow_s
+            if i == comms - 1 and rank == ranks[0] and fastest_s is not None:
+                seconds = fastest_s
+            build.count(comm, "MPI_Bcast", rank, 100, round(seconds * SECOND), size=5000, callsite=1)
+    return build
+
+
+def sends(small_us: float, large_us: float, calls: int = 100_000) -> ProfileBuilder:
+    """Return a program of 10 s on two ranks that sends messages of two sizes."""
+    build = program(2)
+    for rank in range(2):
+        build.count(1, "MPI_Send", rank, calls, round(calls * small_us * US), size=3000)
+        build.count(1, "MPI_Send", rank, calls, round(calls * large_us * US), size=6000)
+    return build
+
+
+def all_to_all(ranks: int, block: int, seconds: float) -> ProfileBuilder:
+    """Return a program of 10 s whose ranks exchange blocks 1,000 times; rank 0 takes 1 s longer, because it waits."""
+    build = program(ranks)
+    for rank in range(ranks):
+        spent = round((seconds + (rank == 0)) * SECOND)
+        volume = 1000 * ranks * block
+        build.count(1, "MPI_Alltoallv", rank, 1000, spent, None, volume, volume, callsite=1)
+    return build
+
+
+def one_node_of_two() -> ProfileBuilder:
+    """Return a program in which all four ranks of the second node compute for 10 s, those of the first for 6 s."""
+    build = waiting(4, 4, 4, 4, 0, 0, 0, 0)
+    build.nodes = 2
+    return build
+
+
+def many_barriers(each_ms: float) -> ProfileBuilder:
+    """Return a program of 10 s with 2,000 barriers that take so long on both ranks."""
+    build = program(2)
+    for rank in range(2):
+        build.count(1, "MPI_Barrier", rank, 2000, round(2000 * each_ms * 10**6), callsite=1)
+    return build
+
+
+def tiny() -> ProfileBuilder:
+    build = program(2)
+    for rank in range(2):
+        build.count(1, "MPI_Send", rank, 1_000_000, 3 * SECOND, size=8)
+    return build
+
+
+def communicators() -> ProfileBuilder:
+    build = program(2)
+    for rank in range(2):
+        build.count(1, "MPI_Comm_dup", rank, 1000, 2 * SECOND, callsite=1)
+    return build
+
+
+CASES = {
+    "one slow communicator of many": (
+        families(4),
+        "s12.1 takes 40.0 ms per call of MPI_Bcast with 4-8 KiB, the other 3 communicators of s*.1 take 5.00 ms",
+    ),
+    "an imbalanced rank": (
+        waiting(4, 4, 0, 4),
+        "rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 2 in MPI_Allreduce at solver+0x1234",
+    ),
+    "tiny messages": (
+        tiny(),
+        "2,000,000 calls of MPI_Send with 8-15 B, 3.00 µs each, take 30.0 % of the time",
+    ),
+    "a serialised chain": (
+        chain(5, 2, 2),
+        "ranks 1 to 4 work one after another: time in MPI_Recv changes by 2.00 s from rank to rank at solver+0x1234; on "
+        "average 1.0 of 5 ranks work at a time",
+    ),
+    "a late root": (
+        waiting(0, 4, 4, 4, op="MPI_Bcast"),
+        "rank 0 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 0 in MPI_Bcast at solver+0x1234",
+    ),
+    "too many communicators": (
+        communicators(),
+        "MPI_Comm_dup is called 1,000 times per rank at solver+0x1234 and takes 20.0 % of the time",
+    ),
+    "eager to rendezvous": (
+        sends(1, 30),
+        "MPI_Send takes 1.00 µs with 2-4 KiB, and 30.0 µs with messages twice as large: they may wait for their receive",
+    ),
+    "one slow node": (
+        one_node_of_two(),
+        "the 4 ranks of node1 spend 10.0 s outside MPI, the others 6.00 s; they wait for them in MPI_Allreduce at "
+        "solver+0x1234",
+    ),
+    "all-to-all on too many ranks": (
+        all_to_all(64, 16, 3),
+        "MPI_Alltoallv among 64 ranks at solver+0x1234, with 16 B for each of them, takes 30.0 % of the time",
+    ),
+    "waiting in a barrier": (
+        waiting(3, 2, 3, 2, op="MPI_Barrier"),
+        "ranks spend 2.50 s on average in 100 barriers at solver+0x1234; no rank is always the last, so they wait in turns",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_first_finding_names_the_cause(case: str, tmp_path: Path) -> None:
+    build, text = CASES[case]
+    assert texts_of(build, tmp_path)[:1] == [text]
+
+
+def test_the_evidence_of_a_slow_communicator_is_what_arithmetic_gives(tmp_path: Path) -> None:
+    (finding,) = findings(families(4, fastest_s=3.2), tmp_path)
+    # 3.8 s on average of four members, 0.5 s in the others: 3.3 s of 10 on 4 of 16 ranks.
+    assert finding.share == pytest.approx(3.3 / 10 * 4 / 16)
+    assert finding.evidence() == [
+        ("time per call", "38.0 ms"),
+        ("time per call of its fastest member", "32.0 ms"),
+        ("time per call of its siblings", "5.00 ms"),
+        ("members of the communicator", "4"),
+        ("part of the run that it costs at most", "8.2 %"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("build", "found"),
+    [
+        (families(1.51), ["slow_communicator"]),  # 1.01 s of 10 s more than the others
+        (families(1.49), []),
+        (families(4, fastest_s=0.9), []),  # its fastest member is nearly as fast as the others: it comes last
+        (families(4, comms=3), ["slow_communicator"]),
+        (families(1.9, comms=2), []),
+        (sends(1, 12.1), ["rendezvous_step"]),  # 100,000 calls of 12.1 instead of 2 us: 1.01 s of 10 s
+        (sends(1, 11.9), []),
+        (sends(1, 3.9, 1_000_000), []),
+        (sends(1, 60, 999), []),
+        (all_to_all(32, 1024, 1.5), ["small_all_to_all"]),
+        (all_to_all(31, 1024, 1.5), []),
+        (all_to_all(32, 1025, 1.5), []),
+        (all_to_all(32, 16, 0.9), []),
+        (waiting(1.1, 1.0, 1.2, 0.9, op="MPI_Barrier"), ["barriers"]),
+        (waiting(1.0, 0.9, 1.1, 0.9, op="MPI_Barrier"), []),
+        (waiting(1.9, 0.8, 1.9, 1.9, op="MPI_Barrier"), []),  # one rank comes last
+        (many_barriers(1.0), ["barriers"]),
+        (many_barriers(0.99), []),  # may be slow themselves
+    ],
+)
+def test_a_rule_applies_from_its_threshold_on(
+    build: ProfileBuilder, found: list[str], tmp_path: Path
+) -> None:
+    assert rules_of(build, tmp_path) == found
+
+
+def test_ranks_of_one_node_are_named_one_by_one_where_others_of_it_are_not_late(tmp_path: Path) -> None:
+    build = waiting(4, 4, 4, 4, 4, 0, 0, 0)
+    build.nodes = 2
+    (text,) = texts_of(build, tmp_path)
+    assert text.startswith("ranks 5, 6, 7 spend 10.0 s outside MPI")
