@@ -12,7 +12,7 @@ namespace {
 void fill(Database& db, const char* waiting_ns) {
   db.run(
       "CREATE TABLE meta (key TEXT, value TEXT); INSERT INTO meta VALUES ('ranks', '3');"
-      "CREATE TABLE rank (rank INTEGER, app_ns INTEGER, mpi_ns INTEGER, threads INTEGER, state TEXT);"
+      "CREATE TABLE rank (rank INTEGER, node TEXT, app_ns INTEGER, mpi_ns INTEGER, threads INTEGER, state TEXT);"
       "CREATE TABLE comm (id INTEGER, name TEXT, user_name TEXT, kind TEXT, parent INTEGER, creator INTEGER,"
       "  callsite INTEGER, size INTEGER, remote_size INTEGER, leader INTEGER, topology TEXT, family INTEGER,"
       "  communicators INTEGER);"
@@ -25,7 +25,8 @@ void fill(Database& db, const char* waiting_ns) {
       "  time_max_ns INTEGER, bytes_sent INTEGER, bytes_received INTEGER, noncontiguous INTEGER)");
   for (int rank = 0; rank < 3; ++rank) {
     const std::string ns = rank == 1 ? "0" : waiting_ns;
-    db.run(("INSERT INTO rank VALUES (" + std::to_string(rank) + ", 10000000000, " + ns + ", 1, 'finalized')").c_str());
+    db.run(("INSERT INTO rank VALUES (" + std::to_string(rank) + ", 'node0', 10000000000, " + ns + ", 1, 'finalized')")
+               .c_str());
     db.run(("INSERT INTO cell_row VALUES (" + std::to_string(3 + rank) + ", 0, " + ns + ", 0, 0, 0, 0, 0)").c_str());
   }
 }
