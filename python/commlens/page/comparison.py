@@ -6,14 +6,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from commlens.base.escape import Target, escape
 from commlens.compare.model import Comparison, Row, as_dict
 from commlens.compare.text import headline, name_of_row, outlier_lines, setup_lines, verdict
-
-
-def safe(text: str) -> str:
-    """Return a text without characters that a reader cannot see."""
-    return escape(text, Target.LINE)
+from commlens.page.facts import safe
 
 
 def row_of(row: Row, comparison: Comparison) -> dict[str, Any]:
@@ -25,9 +20,7 @@ def row_of(row: Row, comparison: Comparison) -> dict[str, Any]:
         **as_dict(row),
     }
     return {
-        name: safe(value)
-        if isinstance(value, str)
-        else (None if isinstance(value, float) and not math.isfinite(value) else value)
+        name: None if isinstance(value, float) and not math.isfinite(value) else safe(value)
         for name, value in found.items()
     }
 
