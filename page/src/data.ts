@@ -42,10 +42,8 @@ export interface Facts {
   readonly program: string;
   readonly version: string;
   readonly is_summary: boolean;
-  readonly world: number;
   readonly slice_ns: number;
   readonly run: Readonly<Record<string, Value>>;
-  readonly all_overhead_ns: number | null;
   readonly head: [string, string][];
   readonly warnings: string[];
   readonly findings: { readonly refused: string; readonly rules: number; readonly found: Finding[] };

@@ -7,7 +7,7 @@ import { type Child, h } from "./dom";
 import { Names } from "./names";
 import { csv, results } from "./panel";
 import { Counters } from "./query";
-import { DIMENSIONS, fragment, parse, type State, toggled } from "./state";
+import { current, DIMENSIONS, fragment, type State, toggled } from "./state";
 import { callsites } from "./views/callsites";
 import { communicators } from "./views/communicators";
 import { comparison } from "./views/comparison";
@@ -83,7 +83,7 @@ class Page {
   }
 
   draw(): void {
-    const state = parse(location.hash || (document.documentElement.dataset.start ?? ""));
+    const state = current();
     const go = (change: Partial<State>) => { location.hash = fragment({ ...state, ...change }); };
     const context: Context = { profile: this.profile, names: this.names, cells: this.cells, slices: this.slices, colours: this.colours, state, go };
     const [view, title, content] = views(context).find(([name]) => name === state.view) ?? views(context)[0]!;

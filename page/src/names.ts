@@ -15,7 +15,6 @@ export interface Family {
   readonly parent: number | null;
   readonly creator: string | null;
   readonly callsite: number | null;
-  readonly topology: string | null;
 }
 
 function numbers(values: Value[]): number[] {
@@ -65,8 +64,8 @@ export class Names {
 
   private readFamilies(): Map<number, Family> {
     const of = (column: string) => cellsOf(this.facts, "families", column);
-    const columns = ["family", "name", "user_name", "kind", "communicators", "parent", "creator", "callsite", "topology"];
-    const [ids, name, userName, kind, communicators, parent, creator, callsite, topology] = columns.map(of);
+    const columns = ["family", "name", "user_name", "kind", "communicators", "parent", "creator", "callsite"];
+    const [ids, name, userName, kind, communicators, parent, creator, callsite] = columns.map(of);
     const low = of("size_min");
     const high = of("size_max");
     return new Map(ids!.map((id, i) => [Number(id), {
@@ -79,7 +78,6 @@ export class Names {
       parent: parent![i] as number | null,
       creator: creator![i] as string | null,
       callsite: callsite![i] as number | null,
-      topology: topology![i] as string | null,
     }]));
   }
 

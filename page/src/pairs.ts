@@ -3,6 +3,7 @@
 
 import type { Context } from "./context";
 import type { Result } from "./panel";
+import { ranksOf } from "./sql";
 
 /** Kinds of traffic, and the flows that each adds up; a message that both sides count is in one of them only. */
 export const KINDS: [string, string, string[]][] = [
@@ -81,7 +82,7 @@ function sql(context: Context, flows: string[]): string {
   if (filter.family !== undefined) conditions.push(`comm IN (SELECT id FROM comm WHERE family = ${filter.family})`);
   if (filter.rank !== undefined) conditions.push(`(source = ${filter.rank} OR destination = ${filter.rank})`);
   if (filter.node !== undefined) {
-    const ranks = `(SELECT rank FROM rank WHERE node = '${context.names.of("node", filter.node).replaceAll("'", "''")}')`;
+    const ranks = ranksOf(filter.node, context.names);
     conditions.push(`(source IN ${ranks} OR destination IN ${ranks})`);
   }
   return `SELECT source, destination, SUM(messages) AS messages, SUM(bytes) AS bytes

@@ -3,7 +3,7 @@
 
 import { type Child, h } from "./dom";
 import { hasQueries, type Value } from "./data";
-import { fragment, parse } from "./state";
+import { current, fragment } from "./state";
 import { many, shown, type Unit } from "./units";
 
 export interface Column {
@@ -121,7 +121,7 @@ export const results = new Map<string, Result>();
 
 /** Returns the address of view SQL with a query. */
 function queryAddress(sql: string): string {
-  const state = parse(location.hash || (document.documentElement.dataset.start ?? ""));
+  const state = current();
   return fragment({ ...state, view: "query", choices: { ...state.choices, sql } });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up the counters by one or two dimensions, under a filter, and says by which SQL the profile gives the same.
+// Sums the counters by one or more dimensions, of the rows that a filter selects.
 
 import type { Profile, Table } from "./data";
 import type { Names } from "./names";

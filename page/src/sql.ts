@@ -4,20 +4,29 @@
 import type { Names } from "./names";
 import { DIMENSIONS, type Dimension, type Filter } from "./state";
 
+/** Returns a text as a literal of SQL. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-function condition(dimension: Dimension, value: number, names: Names): string {
-  if (dimension === "op") return `operation = ${quoted(names.op(value))}`;
-  if (dimension === "node") return `rank IN (SELECT rank FROM rank WHERE node = ${quoted(names.of("node", value))})`;
-  return `${dimension} = ${value}`;
+/** Returns the query for the ranks of a node. */
+export function ranksOf(node: number, names: Names): string {
+  return `(SELECT rank FROM rank WHERE node = ${quoted(names.of("node", node))})`;
 }
 
-export function where(filter: Filter, names: Names): string {
+/** Columns that have another name than in view counter. */
+type Columns = Partial<Record<Dimension, string>>;
+
+function condition(dimension: Dimension, value: number, names: Names, columns: Columns): string {
+  if (dimension === "op") return `${columns.op ?? "operation"} = ${quoted(names.op(value))}`;
+  if (dimension === "node") return `rank IN ${ranksOf(value, names)}`;
+  return `${columns[dimension] ?? dimension} = ${value}`;
+}
+
+export function where(filter: Filter, names: Names, columns: Columns = {}): string {
   const parts = DIMENSIONS.flatMap((dimension) => {
     const value = filter[dimension];
-    return value === undefined ? [] : [condition(dimension, value, names)];
+    return value === undefined ? [] : [condition(dimension, value, names, columns)];
   });
   return parts.length ? `\n         WHERE ${parts.join(" AND ")}` : "";
 }

@@ -35,6 +35,11 @@ export function parse(fragment: string): State {
   return state;
 }
 
+/** Returns what the address asks for; without a fragment, what the page was made to begin with. */
+export function current(): State {
+  return parse(location.hash || (document.documentElement.dataset.start ?? ""));
+}
+
 export function fragment(state: State): string {
   const parts = new URLSearchParams();
   if (state.view) parts.set("view", state.view);

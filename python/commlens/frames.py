@@ -102,7 +102,7 @@ class Profile:
         return package.concat(parts)
 
     def page(self, view: str = "summary", height: int = 700) -> Page:
-        """Return the page of `commlens html`, which a notebook shows as the value of a cell.
+        """Return the page of `commlens html`; a notebook displays it if it is the value of a cell.
 
         Parameters
         ----------

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vertical columns, stacked from parts, with an axis of nice numbers.
+// Vertical columns, stacked from parts, with an axis of round numbers.
 
 import { s } from "../dom";
 import type { Part } from "./bars";

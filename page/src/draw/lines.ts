@@ -4,7 +4,6 @@
 import { s } from "../dom";
 
 export interface Line {
-  readonly name: string;
   readonly colour: string;
   readonly points: { readonly place: number; readonly value: number; readonly title: string }[];
 }

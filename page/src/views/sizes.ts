@@ -53,7 +53,6 @@ function chart(context: Context, groups: Group[], measure: Measure, width: numbe
   if (measure === "each" || measure === "rate") {
     const ops = [...new Set(groups.map((group) => group.keys[0]!))].filter((op) => !colours.isOther("op", op));
     return lines(ops.map((op) => ({
-      name: names.op(op),
       colour: colours.of("op", op),
       points: [...bins].flatMap(([bin, each], place) => (each.has(op) ? [{ place, value: of(each.get(op)!), title: name(op, bin, each.get(op)!) }] : [])),
     })), [...bins.keys()].map((bin) => label(bin, width)), text, `${title} by message size`);

@@ -16,7 +16,7 @@ function sql(context: Context, filter: Filter): string {
   return `SELECT slot, each.family, named.name AS communicator, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
        SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
   FROM (SELECT slice.*, comm.family, op.name AS operation
-          FROM slice JOIN comm ON comm.id = slice.comm JOIN op ON op.id = slice.op${where(filter, context.names).replace(/\boperation =/, "op.name =").replace(/\bfamily =/, "comm.family =")}) AS each
+          FROM slice JOIN comm ON comm.id = slice.comm JOIN op ON op.id = slice.op${where(filter, context.names, { op: "op.name", family: "comm.family" })}) AS each
        JOIN (SELECT family, name FROM family) AS named ON named.family = each.family
  GROUP BY slot, each.family ORDER BY slot, each.family`;
 }

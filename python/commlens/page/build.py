@@ -94,7 +94,7 @@ def page(
     is_served : bool
         Whether the server of commlens.page.serve sends the page and answers its queries.
     start : str
-        What the page shows when its address has no fragment, written like a fragment.
+        View and filter for an address without a fragment, in the form of a fragment: view=sizes&family=2.
     comparison : dict or None
         A comparison with other runs (commlens.page.comparison), which the page shows first.
     """

@@ -44,7 +44,7 @@ SELECT comm.id AS comm, comm.name AS communicator, comm.user_name, comm.kind, co
         "comm",
         """\
 SELECT family.family, family.name, family.user_name, family.kind, family.communicators, family.size_min,
-       family.size_max, family.parent, family.creator, family.callsite, family.topology
+       family.size_max, family.parent, family.creator, family.callsite
   FROM family ORDER BY family.family""",
     ),
     "ops": ("op", "SELECT id, name, class FROM op ORDER BY id"),
@@ -164,10 +164,8 @@ def read_facts(connection: sqlite3.Connection, tables: Mapping[str, Folded], bud
         "program": safe(run.meta.get("program") or "MPI application"),
         "version": safe(run.meta.get("commlens_version", "")),
         "is_summary": meta.is_summary(connection),
-        "world": meta.number(run.meta, "ranks"),
         "slice_ns": meta.number(run.meta, "slice_ns"),
         "run": {name: safe(value) for name, value in run.ranks.items()},
-        "all_overhead_ns": run.overhead["all_ns"],
         "head": [(name, safe(text)) for name, text in run.head()],
         "warnings": [safe(text) for text in run.warnings()],
         "findings": findings(connection),

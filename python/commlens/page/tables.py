@@ -14,9 +14,6 @@ from commlens.page.pack import Packed, pack
 from commlens.profile.meta import is_summary
 from commlens.profile.shape import has_table
 
-NOT_ONE = -1
-"""In a column of ranks, communicators or regions: no single one, or unknown."""
-
 
 @dataclass(frozen=True)
 class Layout:
@@ -31,7 +28,7 @@ class Layout:
     dimensions, sums, maxima : tuple of str
         What a row is about, the counters that are added when rows are folded, and those of which the largest remains.
     folds : tuple of (str, str)
-        Dimension to give up next when the table is too large, and its name in the sentence that says so.
+        Dimensions to add up when the table is too large, in this order, each with its name for the reader.
     share : float
         Part of the budget for this table.
     """
