@@ -97,8 +97,9 @@ def _frames(package: str) -> Callable[[Path], None]:
     def read(profile: Path) -> None:
         import commlens
 
+        job = commlens.open(profile)
         for name in ("comm", "region_time", "counter", "metric_value"):
-            getattr(commlens.open(profile), package)(name)
+            getattr(job, package)(name)
 
     return read
 
