@@ -5,6 +5,7 @@ import { type Context, pick } from "../context";
 import { type Child, h } from "../dom";
 import { bars } from "../draw/bars";
 import { matrix } from "../draw/matrix";
+import { byTraffic } from "../draw/order";
 import { present, selected, table, type Pairs } from "../pairs";
 import { choice, panel } from "../panel";
 import { bytes, many, share } from "../units";
@@ -48,6 +49,30 @@ function heaviest(context: Context, pairs: Pairs): HTMLElement {
   return h("div", {}, h("h3", {}, "Heaviest pairs"), bars(first, "heaviest pairs of ranks"));
 }
 
+type Order = "rank" | "node" | "traffic";
+
+const byVolume = new WeakMap<Float64Array, number[]>();
+
+/** Returns the ranks in the order of rows and columns, and the place of each rank in it. */
+function ordered(context: Context, by: Order, pairs: Pairs, value: Float64Array): { order: number[]; place: Int32Array } {
+  const { ranks, nodeOf } = context.names;
+  let order = [...ranks];
+  const placed = () => {
+    const place = new Int32Array(nodeOf.length).fill(-1);
+    order.forEach((rank, i) => { place[rank] = i; });
+    return place;
+  };
+  if (by === "node") order.sort((a, b) => nodeOf[a]! - nodeOf[b]! || a - b);
+  if (by === "traffic") {
+    const place = placed();
+    const at = (rank: number) => place[rank] ?? -1;
+    const known = byVolume.get(value) ?? byTraffic({ row: pairs.source.map(at), column: pairs.destination.map(at), value }, ranks.length);
+    byVolume.set(value, known);
+    order = known.map((index) => ranks[index]!);
+  }
+  return { order, place: placed() };
+}
+
 function absent(context: Context): HTMLElement {
   const why = context.profile.facts.is_summary
     ? "Summary detail has no communication matrix."
@@ -63,11 +88,10 @@ export function peers(context: Context): Child[] {
   const pairs = selected(context, flows);
   const isEmpty = pairs.bytes.every((volume) => volume === 0);
   const byMessages = isEmpty || state.choices.volume === "messages";
-  const order = [...names.ranks];
-  const isByNode = state.choices.order === "node" && names.nodes.length > 1;
-  if (isByNode) order.sort((a, b) => names.nodeOf[a]! - names.nodeOf[b]! || a - b);
-  const place = new Int32Array(names.nodeOf.length).fill(-1);
-  order.forEach((rank, i) => { place[rank] = i; });
+  const value = byMessages ? pairs.messages : pairs.bytes;
+  const orders: [Order, string][] = [["rank", "by rank"], ...names.nodes.length > 1 ? [["node", "by node"] as [Order, string]] : [], ["traffic", "by traffic"]];
+  const [by] = orders.find(([name]) => name === state.choices.order) ?? orders[0]!;
+  const { order, place } = ordered(context, by, pairs, value);
   const set = (name: string) => (value: string) => { context.go({ choices: { ...state.choices, [name]: value } }); };
   const text = byMessages ? (value: number) => many(value, "message") : bytes;
   const unknown = pairs.source.filter((source, i) => source < 0 || pairs.destination[i]! < 0).length;
@@ -78,16 +102,17 @@ export function peers(context: Context): Child[] {
     about: `${title[0]!.toUpperCase()}${title.slice(1)}: ${many(pairs.source.length, "pair")} of ranks.${locality(context, pairs)}`
       + (unknown ? ` ${many(unknown, "pair")} with an unknown process are in the table only.` : "")
       + (deaf.length ? ` The matrix does not tell apart operations, sizes, regions and call sites: that part of the filter has no effect here.` : "")
+      + (by === "traffic" ? ` Ranks that exchange many ${byMessages ? "messages" : "bytes"} are beside each other.` : "")
       + (isAdded ? " The communicators were added up to keep this page small." : ""),
     controls: [
       choice("Kind", "kind", kinds.map(([name, words]) => [name, words]), kind, set("kind")),
       choice("Show", "volume", [["bytes", "bytes"], ["messages", "messages"]], byMessages ? "messages" : "bytes", set("volume")),
-      names.nodes.length > 1 ? choice("Order", "order", [["rank", "by rank"], ["node", "by node"]], isByNode ? "node" : "rank", set("order")) : null,
+      choice("Order", "order", orders, by, set("order")),
     ],
     chart: h("div", { class: "beside" }, matrix({
       row: pairs.source.map((rank) => (rank < 0 ? -1 : place[rank]!)),
       column: pairs.destination.map((rank) => (rank < 0 ? -1 : place[rank]!)),
-      value: byMessages ? pairs.messages : pairs.bytes,
+      value,
     }, order.length, `communication matrix of ${order.length} ranks, ${title}`,
     (index) => `rank ${order[index] ?? "-"}`, text), heaviest(context, pairs)),
     result: table(context, pairs, flows),
