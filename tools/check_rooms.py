@@ -50,7 +50,7 @@ IMPORTS: dict[str, str] = {
     "overhead": "base launch render",
     "compare": "base symbols render profile selection reports algorithms overhead",
     "charts": "base render profile compare",
-    "page": "base symbols render profile reports findings matrix compare charts",
+    "page": "base symbols render profile reports findings algorithms matrix compare charts",
     "doctor": "base launch symbols",
     "export": "base profile selection",
     "frames": "base profile export page",

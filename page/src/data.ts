@@ -38,6 +38,41 @@ export interface Comparison {
   readonly rows: Readonly<Record<string, (Value | boolean)[]>>;
 }
 
+/** The recorded messages inside a collective, by rank of the communicator. */
+export interface Drawing {
+  /** World rank of each rank. */
+  readonly members: number[];
+  /** Null without root, or with several. */
+  readonly root: number | null;
+  readonly source: number[];
+  readonly destination: number[];
+  readonly messages: number[];
+  readonly bytes: number[];
+}
+
+/** A line of commlens algorithms. */
+export interface Algorithm {
+  readonly line: number;
+  readonly comms: number[];
+  readonly family: number;
+  readonly communicator: string;
+  /** Name of the first communicator, whose messages are drawn. */
+  readonly first: string;
+  readonly ranks: number;
+  readonly procedure: string;
+  readonly op: number;
+  readonly bins: number[];
+  readonly size: string;
+  readonly calls: number | null;
+  readonly algorithm: string;
+  readonly root: string;
+  readonly shape: string;
+  readonly fit: number | null;
+  readonly fit_text: string;
+  readonly is_named: boolean;
+  readonly drawing: Drawing | null;
+}
+
 export interface Facts {
   readonly program: string;
   readonly version: string;
@@ -49,6 +84,7 @@ export interface Facts {
   readonly findings: { readonly refused: string; readonly rules: number; readonly found: Finding[] };
   /** What is known about the matrix of the whole run, by kind of traffic: name and text of each line. */
   readonly traffic: Readonly<Record<string, [string, string][]>>;
+  readonly collectives: { readonly remarks: string[]; readonly lines: Algorithm[]; readonly drawn: string };
   readonly budget: number;
   readonly folded: string[];
   /** Why the profile is not in the page as a whole; empty if it is. */

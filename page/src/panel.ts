@@ -20,11 +20,13 @@ export interface Column {
 export interface Result {
   readonly columns: Column[];
   readonly rows: Value[][];
-  /** Missing if the numbers are not in one profile. */
+  /** Missing if no query of one profile returns the numbers. */
   readonly sql?: string;
   /** Restricts the views to a row; the first shown column gets a button. */
   readonly pick?: (row: number) => void;
   readonly isPicked?: (row: number) => boolean;
+  /** What `pick` does, if it does something else. */
+  readonly pickTitle?: string;
 }
 
 const LONGEST_TEXT = 80; // characters; the whole text is in the tooltip and in CSV
@@ -52,7 +54,7 @@ function tableRow(result: Result, row: number): HTMLTableRowElement {
     const kind = column.unit === "text" || column.unit === "size" ? "text" : "number";
     const full = whole === text ? undefined : whole;
     const button = isFirst && result.pick
-      ? h("button", { class: "pick", "aria-pressed": `${isPicked}`, title: full ?? "restrict all views to this", click: () => { result.pick!(row); } }, text)
+      ? h("button", { class: "pick", "aria-pressed": `${isPicked}`, title: full ?? result.pickTitle ?? "restrict all views to this", click: () => { result.pick!(row); } }, text)
       : text;
     const tag = isFirst ? "th" : "td";
     const cell = h(tag, { class: kind, title: full, scope: isFirst ? "row" : undefined }, button);

@@ -119,6 +119,8 @@ def test_every_number_of_every_view_is_what_its_sql_gives(tab: Browser, profile:
             for view in VIEWS:
                 tab.go(f"view={view}&{filter}")
                 for id, result in tab.results().items():
+                    if id == "algorithms":
+                        continue  # no query names them; test_page_collectives.py compares them with the command
                     compared[id] += compare(connection, id, result)
     assert tab.complaints() == []
     for id in ("families", "sizes", "operations", "ranks", "nodes", "callsites", "comm-operations"):

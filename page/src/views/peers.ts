@@ -9,6 +9,7 @@ import { byTraffic } from "../draw/order";
 import { present, selected, table, type Pairs } from "../pairs";
 import { choice, panel } from "../panel";
 import { bytes, many, share } from "../units";
+import { collectives } from "./collectives";
 
 const HEAVIEST = 12;
 
@@ -116,5 +117,5 @@ export function peers(context: Context): Child[] {
     }, order.length, `communication matrix of ${order.length} ranks, ${title}`,
     (index) => `rank ${order[index] ?? "-"}`, text), heaviest(context, pairs)),
     result: table(context, pairs, flows),
-  }), known(context, kind)];
+  }), known(context, kind), collectives(context)];
 }

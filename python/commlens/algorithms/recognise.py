@@ -38,6 +38,7 @@ class Line:
     where : the communicators
     calls : all of them together; for a persistent form, the number of starts, or None if unknown
     block : bytes of each call as `schedule.Call.block` counts them, if all calls have the same size
+    messages : those inside the calls, by rank of the communicator; of the first communicator
     match : the candidates, best first; of the communicator with the worst fit
     roots : number of calls per root, as rank of the communicator
     why : reason why there is no match, or the empty text
@@ -50,6 +51,7 @@ class Line:
     sizes: tuple[int, int] | None
     calls: int | None
     block: int | None
+    messages: Pairs
     match: Match
     roots: Counter[int]
     why: str
@@ -313,6 +315,7 @@ def _line(one: Calls, inside: _Inside | None, matcher: _Matcher) -> Line:
         sizes=one.sizes,
         calls=calls,
         block=block,
+        messages=inside.pairs if inside else _NOTHING,
         match=found,
         roots=Counter(best.roots if best else {}),
         why=why,
@@ -368,7 +371,7 @@ def _families(singles: list[Line]) -> list[Line]:
     for group in groups.values():
         worst = min(group, key=lambda one: one.fit if one.fit is not None else 1.0)
         calls = [one.calls for one in group]
-        worst.where = [one.where[0] for one in group]
+        worst.where, worst.messages = [one.where[0] for one in group], group[0].messages
         worst.calls = None if None in calls else sum(calls)  # type: ignore[arg-type]  # no None among them
         worst.roots = sum((one.roots for one in group), Counter())
         lines.append(worst)

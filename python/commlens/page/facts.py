@@ -17,6 +17,7 @@ from commlens.matrix.patterns import Pattern
 from commlens.matrix.query import Selection, read_matrix
 from commlens.matrix.text import sayings
 from commlens.matrix.topology import read_topology
+from commlens.page.collectives import collectives
 from commlens.page.tables import Folded, losses
 from commlens.profile import meta
 from commlens.profile.shape import has_table
@@ -170,6 +171,7 @@ def read_facts(connection: sqlite3.Connection, tables: Mapping[str, Folded], bud
         "warnings": [safe(text) for text in run.warnings()],
         "findings": findings(connection),
         "traffic": traffic(connection),
+        "collectives": collectives(connection),
         "budget": budget,
         "folded": losses(dict(tables)),
         "palette": [*palette.COLOURS, palette.OTHER],
