@@ -3,7 +3,8 @@
  * Calls to be counted by valgrind's callgrind: one dump per row, named "ROW|COMMUNICATORS|CALLS". bench/instructions.py
  * runs it without and with commlens.  Knows nothing of commlens; one process, everything to itself.
  *
- * `instructions [MOST]`: calls on 1, 32 and 1,024 communicators in turn, but not on more than MOST. */
+ * `instructions [MOST [LAYOUT]]`: calls on 1, 32 and 1,024 communicators in turn, but not on more than MOST.  LAYOUT is
+ * any number; each puts the communicators at other addresses, where handles are addresses. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 enum { MOST = 1024, FEW = 64, BLOCKS = 16 }; /* MPICH 4.0 has no more than 2,048 communicators */
 
 static MPI_Comm comms[MOST];
+static void* gaps[MOST];
 static double in, out;
 
 typedef void operation(MPI_Comm comm);
@@ -44,10 +46,17 @@ static const struct row {
     {"Iprobe", iprobe},           {"Sendrecv 8 B", sendrecv}, {"Irecv+Isend+Waitall 8 B", triple},
 };
 
+static void make_comms(int most, unsigned layout) {
+  for (int i = 0; i < most; ++i) {
+    if (layout != 0) gaps[i] = malloc(16 + (size_t)(rand_r(&layout) % 4096));
+    MPI_Comm_dup(MPI_COMM_SELF, &comms[i]);
+  }
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const int most = argc > 1 ? atoi(argv[1]) : MOST;
-  for (int i = 0; i < most; ++i) MPI_Comm_dup(MPI_COMM_SELF, &comms[i]);
+  make_comms(most, argc > 2 ? (unsigned)atoi(argv[2]) : 0);
   /* From few to many: commlens keeps more calls from when there were many in turn. */
   for (int n = 1; n <= most; n *= 32) {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
@@ -63,7 +72,10 @@ int main(int argc, char** argv) {
       }
     }
   }
-  for (int i = 0; i < most; ++i) MPI_Comm_free(&comms[i]);
+  for (int i = 0; i < most; ++i) {
+    MPI_Comm_free(&comms[i]);
+    free(gaps[i]);
+  }
   MPI_Finalize();
   return 0;
 }

@@ -52,10 +52,13 @@ def dumps(folder: Path) -> dict[tuple[str, int], float]:
     return found
 
 
-def count(program: Path, matrix: str | None, runner: Path, most: int) -> dict[tuple[str, int], float]:
+def count(
+    program: Path, matrix: str | None, runner: Path, most: int, layout: int
+) -> dict[tuple[str, int], float]:
     """Run `program` under callgrind, without commlens or with it and this COMMLENS_MATRIX.
 
     most : communicators in turn of its last rows
+    layout : where the communicators lie; see instructions.c
     """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -66,7 +69,7 @@ def count(program: Path, matrix: str | None, runner: Path, most: int) -> dict[tu
             "--collect-atstart=no",  # the program says when
             f"--callgrind-out-file={folder}/counted.%p",
         ]
-        command += [*([] if matrix is None else [str(runner)]), str(program), str(most)]
+        command += [*([] if matrix is None else [str(runner)]), str(program), str(most), str(layout)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("COMMLENS_")}
         environment.update(ENVIRONMENT)
         environment.update(COMMLENS_OUTPUT=f"{folder}/profile.db", COMMLENS_MATRIX=matrix or "")
@@ -79,9 +82,11 @@ def count(program: Path, matrix: str | None, runner: Path, most: int) -> dict[tu
     return found
 
 
-def measure(mpi: str, program: Path, runner: Path = RUNNER, most: int = 1024) -> dict[Row, dict[str, float]]:
+def measure(
+    mpi: str, program: Path, runner: Path = RUNNER, most: int = 1024, layout: int = 0
+) -> dict[Row, dict[str, float]]:
     """Return, for each row, what it takes alone, and what is added with and without matrices."""
-    legs = {leg: count(program, matrix, runner, most) for leg, matrix in LEGS.items()}
+    legs = {leg: count(program, matrix, runner, most, layout) for leg, matrix in LEGS.items()}
     return {
         (mpi, call, communicators): {
             leg: round(counted[call, communicators] - (0 if leg == "alone" else alone), 1)
