@@ -8,12 +8,15 @@ Out: generated/findings.h                  the rules for the library, with the v
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sqlite3
 import sys
 import textwrap
 from typing import Any
 
 import output
+import schema
 
 MADE = "DO NOT EDIT: written by gen/findings.py from spec/findings.toml."
 TEXTS = ("title", "text", "try", "reason", "misses")
@@ -39,6 +42,18 @@ def check(spec: dict[str, Any], views: dict[str, Any]) -> None:
             if form not in FORMATS:
                 raise SystemExit(f"spec/findings.toml: {name}: there is no format {form}")
         query(spec, name)
+    prepare(spec, views)
+
+
+def prepare(spec: dict[str, Any], views: dict[str, Any]) -> None:
+    """Refuse a rule whose query the library could not run."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as profile:
+        profile.executescript("\n".join(schema.table_statements(output.read_toml("spec/schema.toml"))))
+        for name in spec["finding"]:
+            try:
+                profile.execute(f"EXPLAIN {query_of_library(spec, name, views)}")
+            except sqlite3.Error as error:
+                raise SystemExit(f"spec/findings.toml: {name}: {error}") from None
 
 
 def query(spec: dict[str, Any], name: str) -> str:
@@ -64,7 +79,7 @@ def query(spec: dict[str, Any], name: str) -> str:
 def query_of_library(spec: dict[str, Any], name: str, views: dict[str, Any]) -> str:
     """Return the query for a database whose views the connection does not know yet."""
     texts = [f"{view} AS ({views[view]['sql'].strip()})" for view in spec["finding"][name]["views"]]
-    return f"WITH {', '.join(texts)},\n{query(spec, name).removeprefix('WITH ')}"
+    return "WITH " + ",\n".join([*texts, query(spec, name).removeprefix("WITH ")])
 
 
 def header_text(spec: dict[str, Any], views: dict[str, Any]) -> str:

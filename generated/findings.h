@@ -11,14 +11,15 @@ struct FindingRule {
 
 // clang-format off
 inline constexpr FindingRule finding_rules[] = {
-    {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}])~",
+    {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {region}])~",
      R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
        key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
        key.usual_sent + cell_row.bytes_sent AS bytes_sent,
        key.usual_received + cell_row.bytes_received AS bytes_received,
        key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
   FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+family AS (WITH
   part AS (
     SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
            SUBSTR(name, INSTR(name, '.') + 1) AS number
@@ -61,6 +62,19 @@ SELECT family,
                     THEN '#' || family ELSE '' END AS name,
        kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
   FROM joined),
+region_own AS (SELECT region, rank, SUM(outside_ns) AS outside_ns
+  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS outside_ns FROM region_time GROUP BY region, rank
+        UNION ALL
+        SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
+          FROM region_time AS part JOIN region ON region.id = part.region WHERE region.parent > 0
+         GROUP BY region.parent, part.rank)
+ GROUP BY region, rank),
+region_path AS (WITH RECURSIVE walk(region, depth, path) AS (
+  SELECT id, 0, '' FROM region WHERE parent IS NULL
+  UNION ALL
+  SELECT region.id, walk.depth + 1, CASE walk.path WHEN '' THEN region.name ELSE walk.path || '/' || region.name END
+    FROM region JOIN walk ON region.parent = walk.region)
+SELECT region, depth, path FROM walk),
 whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
@@ -91,8 +105,15 @@ whole AS (
      named AS (
        SELECT op.name AS op, family.name AS communicator, place.callsite, waiting
          FROM both CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family
-        WHERE waiting >= 0.5 * (late_ns - other_ns))
-SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator,
+        WHERE waiting >= 0.5 * (late_ns - other_ns)),
+     per_region AS (
+       SELECT region_own.region, late_ns - other_ns AS difference,
+              SUM(outside_ns * (CASE WHEN rank IN (SELECT rank FROM late) THEN 1.0 / late ELSE -1.0 / others END)) AS more
+         FROM both CROSS JOIN region_own GROUP BY region_own.region),
+     work AS (
+       SELECT region_path.path AS region FROM per_region JOIN region_path ON region_path.region = per_region.region
+        WHERE more >= 0.5 * difference ORDER BY more DESC LIMIT 1)
+SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator, region,
        NULLIF(named.callsite, 0) AS site,
        CASE WHEN late = 1 THEN 'rank ' || first || ' spends'
             -- all ranks of one node, and no other rank
@@ -106,7 +127,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
        COALESCE(CASE others WHEN 1 THEN '; it waits for ' ELSE '; they wait for ' END
                 || CASE late WHEN 1 THEN 'rank ' || first ELSE 'them' END || ' in ' || op
                 || CASE communicator WHEN 'W0.0' THEN '' ELSE ' of ' || communicator END, '') AS place
-  FROM both LEFT JOIN named)~"},
+  FROM both LEFT JOIN named LEFT JOIN work)~"},
     {R"~(ranks {first} to {last} work one after another: time in {op} changes by {step_ns:time} from rank to rank[ at {site}]; on average {busy} of {ranks} ranks work at a time)~",
      R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
        key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
@@ -151,7 +172,8 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
        key.usual_received + cell_row.bytes_received AS bytes_received,
        key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
   FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+family AS (WITH
   part AS (
     SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
            SUBSTR(name, INSTR(name, '.') + 1) AS number
@@ -226,7 +248,8 @@ SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per
        key.usual_received + cell_row.bytes_received AS bytes_received,
        key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
   FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+family AS (WITH
   part AS (
     SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
            SUBSTR(name, INSTR(name, '.') + 1) AS number
@@ -353,7 +376,8 @@ SELECT 1.0 * SUM(t) / total AS share, per_rank.rank, MAX(per_rank.calls) AS call
        key.usual_received + cell_row.bytes_received AS bytes_received,
        key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
   FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+family AS (WITH
   part AS (
     SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
            SUBSTR(name, INSTR(name, '.') + 1) AS number
@@ -473,7 +497,8 @@ SELECT extra_ns / total AS share, before_ns, after_ns, small_calls, beyond.calls
        key.usual_received + cell_row.bytes_received AS bytes_received,
        key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
   FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+family AS (WITH
   part AS (
     SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
            SUBSTR(name, INSTR(name, '.') + 1) AS number
@@ -542,7 +567,8 @@ SELECT 1.0 * t / total AS share, t / callers AS each_ns, least_ns, callers, call
        key.usual_received + cell_row.bytes_received AS bytes_received,
        key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
   FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+family AS (WITH
   part AS (
     SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
            SUBSTR(name, INSTR(name, '.') + 1) AS number
@@ -608,6 +634,116 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
   FROM run CROSS JOIN sums JOIN op ON op.id = sums.op JOIN family ON family.family = sums.family
  WHERE least_ns * callers >= 0.1 * total AND bytes <= calls * size * 1024
  ORDER BY share DESC LIMIT 1)~"},
+    {R"~(in region {region} {who} {late_ns:time} outside MPI, the others {other_ns:time})~",
+     R"~(WITH region_own AS (SELECT region, rank, SUM(outside_ns) AS outside_ns
+  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS outside_ns FROM region_time GROUP BY region, rank
+        UNION ALL
+        SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
+          FROM region_time AS part JOIN region ON region.id = part.region WHERE region.parent > 0
+         GROUP BY region.parent, part.rank)
+ GROUP BY region, rank),
+region_path AS (WITH RECURSIVE walk(region, depth, path) AS (
+  SELECT id, 0, '' FROM region WHERE parent IS NULL
+  UNION ALL
+  SELECT region.id, walk.depth + 1, CASE walk.path WHEN '' THEN region.name ELSE walk.path || '/' || region.name END
+    FROM region JOIN walk ON region.parent = walk.region)
+SELECT region, depth, path FROM walk),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_region AS (
+       SELECT region_own.region, MAX(outside_ns) AS most, 1.0 * SUM(outside_ns) / ranks AS average,
+              CASE WHEN COUNT(*) < ranks THEN 0 ELSE MIN(outside_ns) END AS least, elapsed, ranks, mpi
+         FROM run CROSS JOIN region_own
+        WHERE is_plain AND run.most - run.average < 0.1 * elapsed AND mpi >= 0.1 * elapsed * ranks
+        GROUP BY region_own.region),
+     uneven AS (
+       SELECT * FROM per_region
+        WHERE per_region.most - per_region.average >= 0.1 * elapsed
+          AND (per_region.most - per_region.average) * ranks <= mpi),
+     late AS (
+       SELECT uneven.region, uneven.most, uneven.average, elapsed, ranks, COUNT(*) AS late,
+              AVG(outside_ns) AS late_ns, MIN(rank) AS first
+         FROM uneven JOIN region_own ON region_own.region = uneven.region
+        WHERE outside_ns > (uneven.most + uneven.least) / 2 GROUP BY uneven.region)
+SELECT (most - average) / elapsed AS share, late, late_ns, (average * ranks - late_ns * late) / (ranks - late) AS other_ns,
+       region_path.path AS region, NULL AS site, NULL AS op,
+       CASE late WHEN 1 THEN 'rank ' || first || ' spends' ELSE late || ' ranks, such as rank ' || first || ', spend' END AS who
+  FROM late JOIN region_path ON region_path.region = late.region
+ WHERE 2 * late <= ranks
+ ORDER BY share DESC LIMIT 3)~"},
+    {R"~(MPI takes {before:share} of the first quarter of the run and {after:share} of the last, and grows steadily)~",
+     R"~(WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     slots AS (
+       SELECT CAST(elapsed / slice_ns AS INTEGER) AS slots, slice_ns, ranks, total, mpi
+         FROM run CROSS JOIN (SELECT CAST(value AS INTEGER) AS slice_ns FROM meta WHERE key = 'slice_ns')
+        WHERE is_plain AND slice_ns > 0),
+     -- slots that are left over are the first ones, which include the start of the program
+     part AS (
+       SELECT (slot - slots % 12) / (slots / 12) AS part, SUM(time_ns) AS t
+         FROM slots CROSS JOIN slice
+        WHERE slots >= 24 AND slot BETWEEN slots % 12 AND slots - 1 GROUP BY 1),
+     share AS (
+       SELECT part, t * 1.0 / (ranks * (slots / 12) * slice_ns) AS y FROM part CROSS JOIN slots),
+     sums AS (
+       SELECT AVG(part) AS x, AVG(y) AS y, AVG(1.0 * part * part) AS xx, AVG(y * y) AS yy, AVG(part * y) AS xy,
+              SUM(CASE WHEN part < 3 THEN y END) / 3 AS before, SUM(CASE WHEN part > 8 THEN y END) / 3 AS after
+         FROM share HAVING COUNT(*) = 12)
+SELECT 1.0 * mpi / total - before AS share, before, after, y AS average,
+       (xy - x * y) * (xy - x * y) / ((xx - x * x) * (yy - y * y)) AS fit, NULL AS site, NULL AS op
+  FROM sums CROSS JOIN slots
+ WHERE after - before >= 0.2 AND yy > y * y AND 1.0 * mpi / total > before
+   AND (xy - x * y) * (xy - x * y) >= 0.9 * (xx - x * x) * (yy - y * y))~"},
+    {R"~({part:share} of all messages go to or from rank {hub}, which is busy: the other ranks spend {each_ns:time} on average in {op}[ at {site}], rank {hub} {hub_ns:time})~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT cell.rank, SUM(cell.time_ns) AS t
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE ranks >= 8 AND mpi >= 0.1 * total AND op.class IN ('p2p', 'completion')
+          AND key.op = op.id AND cell.key = key.id
+        GROUP BY cell.rank),
+     sent AS (
+       SELECT rank, peer, SUM(messages) AS messages
+         FROM run CROSS JOIN peer
+        WHERE ranks >= 8 AND mpi >= 0.1 * total AND flow = (SELECT id FROM flow WHERE name = 'sent')
+        GROUP BY 1, 2),
+     hub AS (
+       SELECT rank AS hub, 1.0 * SUM(messages) / (SELECT SUM(messages) FROM sent) AS part
+         FROM (SELECT rank, messages FROM sent UNION ALL SELECT peer, messages FROM sent WHERE peer <> rank)
+        GROUP BY rank ORDER BY part DESC LIMIT 1),
+     others AS (
+       SELECT hub, part, SUM(t) / (ranks - 1) AS waiting_ns, COALESCE((SELECT t FROM per_rank WHERE rank = hub), 0) AS hub_ns
+         FROM run CROSS JOIN hub CROSS JOIN per_rank WHERE part >= 0.9 AND rank <> hub
+        GROUP BY hub, part),
+     place AS (
+       SELECT key.op, key.callsite, SUM(cell.time_ns) / (ranks - 1) AS each_ns
+         FROM run CROSS JOIN others CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE op.class IN ('p2p', 'completion') AND key.op = op.id AND cell.key = key.id AND cell.rank <> hub
+        GROUP BY key.op, key.callsite ORDER BY each_ns DESC LIMIT 1)
+SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, waiting_ns, hub_ns, op.name AS op,
+       NULLIF(place.callsite, 0) AS site
+  FROM run CROSS JOIN others CROSS JOIN place JOIN op ON op.id = place.op
+ WHERE waiting_ns * (ranks - 1) >= 0.1 * total AND hub_ns <= 0.5 * waiting_ns)~"},
 };
 // clang-format on
 

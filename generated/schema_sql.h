@@ -591,6 +591,15 @@ UNION ALL
 SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi_ns), SUM(time_ns - mpi_ns)
   FROM region_time GROUP BY region, rank;
 )sql"
+    R"sql(CREATE VIEW region_own AS -- Time of every code region on every rank that entered it, without nested regions and without MPI.
+SELECT region, rank, SUM(outside_ns) AS outside_ns
+  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS outside_ns FROM region_time GROUP BY region, rank
+        UNION ALL
+        SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
+          FROM region_time AS part JOIN region ON region.id = part.region WHERE region.parent > 0
+         GROUP BY region.parent, part.rank)
+ GROUP BY region, rank;
+)sql"
     R"sql(CREATE VIEW region_total AS -- Totals of every code region over the ranks, with the efficiencies of the POP methodology (docs/reference/efficiency.md); region 0 is the whole run.
 WITH total AS (
   SELECT region, COUNT(*) AS ranks, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(exclusive_ns) AS exclusive_ns,

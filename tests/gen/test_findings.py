@@ -52,6 +52,12 @@ def test_an_unknown_format_and_an_unknown_view_are_refused(spoiled: dict[str, An
         findings.texts()
 
 
+def test_a_view_that_a_rule_uses_and_does_not_name_is_refused(spoiled: dict[str, Any]) -> None:
+    spoiled["finding"]["late_ranks"]["views"].remove("family")
+    with pytest.raises(SystemExit, match="late_ranks: no such table: family"):
+        findings.texts()
+
+
 def test_library_reader_and_page_have_every_rule_with_its_thresholds() -> None:
     texts = findings.texts()
     for name, rule in RULES["finding"].items():

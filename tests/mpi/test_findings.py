@@ -68,6 +68,18 @@ def test_a_hidden_fault_is_the_first_finding(mpi: Mpi, fault: str) -> None:
     assert re_match(r"commlens: \d+\.\d % of the time in MPI: " + sentence, "", line), line
 
 
+def test_a_rank_that_serves_all_others_is_found(mpi: Mpi) -> None:
+    result = mpi.run(8, [mpi.compile(PROGRAM), "serves", "40"], timeout=120)
+    assert result.rc == 0, result
+    # Rank 0 also works longest: which of the two sentences is first is a matter of milliseconds.
+    found = [str(finding["finding"]) for finding in explained(result)]
+    sentence = (
+        r"100\.0 % of all messages go to or from rank 0, which is busy: the other ranks spend .* on average in MPI_Recv{}, "
+        r"rank 0 .*"
+    )
+    assert any(re_match(sentence, r" at faults_to_find\.c:\d+ in serves", text) for text in found[:2]), found
+
+
 def re_match(sentence: str, site: str, text: object) -> bool:
     """Return whether `text` is this sentence, with or without the call site."""
     return re.fullmatch(sentence.replace("{}", site), str(text)) is not None

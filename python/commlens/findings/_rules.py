@@ -25,9 +25,9 @@ RULES = (
     Rule(
         name='late_ranks',
         title='Some ranks work longer than the others',
-        text='{who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}]',
+        text='{who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {region}]',
         advice='Give these ranks less work, or split their work; look at what they do between their MPI calls.',
-        reason='Below 10 % of the run, a perfect balance would hardly be noticed. A call is named as the place where the others wait only if a late rank and another one use its communicator, and if it explains half of the difference.',
+        reason='Below 10 % of the run, a perfect balance would hardly be noticed. A call is named as the place where the others wait only if a late rank and another one use its communicator, and if it explains half of the difference; a code region under the same condition.',
         misses='Programs with several threads per rank, and ranks that did not reach MPI_Finalize: their time outside MPI is not known. Ranks that are late in turns. More than half of the ranks: then the others are idle.',
         thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_part': 0.5},
         evidence=(
@@ -67,8 +67,15 @@ WITH whole AS (
      named AS (
        SELECT op.name AS op, family.name AS communicator, place.callsite, waiting
          FROM both CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family
-        WHERE waiting >= 0.5 * (late_ns - other_ns))
-SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator,
+        WHERE waiting >= 0.5 * (late_ns - other_ns)),
+     per_region AS (
+       SELECT region_own.region, late_ns - other_ns AS difference,
+              SUM(outside_ns * (CASE WHEN rank IN (SELECT rank FROM late) THEN 1.0 / late ELSE -1.0 / others END)) AS more
+         FROM both CROSS JOIN region_own GROUP BY region_own.region),
+     work AS (
+       SELECT region_path.path AS region FROM per_region JOIN region_path ON region_path.region = per_region.region
+        WHERE more >= 0.5 * difference ORDER BY more DESC LIMIT 1)
+SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator, region,
        NULLIF(named.callsite, 0) AS site,
        CASE WHEN late = 1 THEN 'rank ' || first || ' spends'
             -- all ranks of one node, and no other rank
@@ -82,7 +89,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
        COALESCE(CASE others WHEN 1 THEN '; it waits for ' ELSE '; they wait for ' END
                 || CASE late WHEN 1 THEN 'rank ' || first ELSE 'them' END || ' in ' || op
                 || CASE communicator WHEN 'W0.0' THEN '' ELSE ' of ' || communicator END, '') AS place
-  FROM both LEFT JOIN named""",
+  FROM both LEFT JOIN named LEFT JOIN work""",
     ),
     Rule(
         name='serialised_ranks',
@@ -441,5 +448,138 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
   FROM run CROSS JOIN sums JOIN op ON op.id = sums.op JOIN family ON family.family = sums.family
  WHERE least_ns * callers >= 0.1 * total AND bytes <= calls * size * 1024
  ORDER BY share DESC LIMIT 1""",
+    ),
+    Rule(
+        name='uneven_region',
+        title='In one code region some ranks work longer',
+        text='in region {region} {who} {late_ns:time} outside MPI, the others {other_ns:time}',
+        advice='Divide the work of this region more evenly. The ranks may be equal over the whole run, because those that do more here do less elsewhere; they wait for each other if they communicate in between.',
+        reason='Below 10 % of the run, a perfect balance would hardly be noticed. The average rank must spend at least as much time in MPI as the balance would save: otherwise nobody waits for the late ones.',
+        misses='Programs with several threads per rank, and ranks that did not reach MPI_Finalize. More than half of the ranks. A rank that also works longest over the whole run has the finding late_ranks, which names the region.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1},
+        evidence=(
+            ('late', 'late ranks', 'count'),
+            ('late_ns', 'their time outside MPI in the region, on average', 'time'),
+            ('other_ns', 'time outside MPI in the region of the others, on average', 'time'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_region AS (
+       SELECT region_own.region, MAX(outside_ns) AS most, 1.0 * SUM(outside_ns) / ranks AS average,
+              CASE WHEN COUNT(*) < ranks THEN 0 ELSE MIN(outside_ns) END AS least, elapsed, ranks, mpi
+         FROM run CROSS JOIN region_own
+        WHERE is_plain AND run.most - run.average < 0.1 * elapsed AND mpi >= 0.1 * elapsed * ranks
+        GROUP BY region_own.region),
+     uneven AS (
+       SELECT * FROM per_region
+        WHERE per_region.most - per_region.average >= 0.1 * elapsed
+          AND (per_region.most - per_region.average) * ranks <= mpi),
+     late AS (
+       SELECT uneven.region, uneven.most, uneven.average, elapsed, ranks, COUNT(*) AS late,
+              AVG(outside_ns) AS late_ns, MIN(rank) AS first
+         FROM uneven JOIN region_own ON region_own.region = uneven.region
+        WHERE outside_ns > (uneven.most + uneven.least) / 2 GROUP BY uneven.region)
+SELECT (most - average) / elapsed AS share, late, late_ns, (average * ranks - late_ns * late) / (ranks - late) AS other_ns,
+       region_path.path AS region, NULL AS site, NULL AS op,
+       CASE late WHEN 1 THEN 'rank ' || first || ' spends' ELSE late || ' ranks, such as rank ' || first || ', spend' END AS who
+  FROM late JOIN region_path ON region_path.region = late.region
+ WHERE 2 * late <= ranks
+ ORDER BY share DESC LIMIT 3""",
+    ),
+    Rule(
+        name='growing_share',
+        title='The time in MPI grows over the run',
+        text='MPI takes {before:share} of the first quarter of the run and {after:share} of the last, and grows steadily',
+        advice='Look for work that moves between ranks or grows on some of them, such as particles or refined cells: distribute it anew during the run, or more often. commlens timeline shows which calls grow.',
+        reason='The run is divided into twelve parts of equal length. A straight line must explain 90 % of the variance of their shares, which a step from one phase to another does not, and the last quarter must have 20 % of the time more than the first. From then on a run of twice the length loses more than half as much again.',
+        misses='Programs with several threads per rank, ranks that did not reach MPI_Finalize, and runs of fewer than 24 slices of time. Shares that grow only at the end of the run, or in bursts.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_fit': 0.9, 'least_growth': 0.2, 'fewest_slots': 24},
+        evidence=(
+            ('before', 'share of MPI in the first quarter', 'share'),
+            ('average', 'share of MPI on average', 'share'),
+            ('after', 'share of MPI in the last quarter', 'share'),
+            ('fit', 'variance that a straight line explains', 'share'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     slots AS (
+       SELECT CAST(elapsed / slice_ns AS INTEGER) AS slots, slice_ns, ranks, total, mpi
+         FROM run CROSS JOIN (SELECT CAST(value AS INTEGER) AS slice_ns FROM meta WHERE key = 'slice_ns')
+        WHERE is_plain AND slice_ns > 0),
+     -- slots that are left over are the first ones, which include the start of the program
+     part AS (
+       SELECT (slot - slots % 12) / (slots / 12) AS part, SUM(time_ns) AS t
+         FROM slots CROSS JOIN slice
+        WHERE slots >= 24 AND slot BETWEEN slots % 12 AND slots - 1 GROUP BY 1),
+     share AS (
+       SELECT part, t * 1.0 / (ranks * (slots / 12) * slice_ns) AS y FROM part CROSS JOIN slots),
+     sums AS (
+       SELECT AVG(part) AS x, AVG(y) AS y, AVG(1.0 * part * part) AS xx, AVG(y * y) AS yy, AVG(part * y) AS xy,
+              SUM(CASE WHEN part < 3 THEN y END) / 3 AS before, SUM(CASE WHEN part > 8 THEN y END) / 3 AS after
+         FROM share HAVING COUNT(*) = 12)
+SELECT 1.0 * mpi / total - before AS share, before, after, y AS average,
+       (xy - x * y) * (xy - x * y) / ((xx - x * x) * (yy - y * y)) AS fit, NULL AS site, NULL AS op
+  FROM sums CROSS JOIN slots
+ WHERE after - before >= 0.2 AND yy > y * y AND 1.0 * mpi / total > before
+   AND (xy - x * y) * (xy - x * y) >= 0.9 * (xx - x * x) * (yy - y * y)""",
+    ),
+    Rule(
+        name='one_rank_serves',
+        title='One rank serves all others',
+        text='{part:share} of all messages go to or from rank {hub}, which is busy: the other ranks spend {each_ns:time} on average in {op}[ at {site}], rank {hub} {hub_ns:time}',
+        advice='Let several ranks serve, each a part of the others; hand out larger pieces of work; or replace the exchange by a collective (MPI_Gather, MPI_Scatter, MPI_Reduce) or by a counter that all ranks fetch and add to (MPI_Fetch_and_op).',
+        reason='Nine of ten messages have the rank at one end; among neighbours, or if all exchange with all, none of 8 or more ranks has more than a half. It is the bottleneck if it waits for messages at most half as long as the others. Below 10 % of the run there is little to gain.',
+        misses='Runs without matrices (COMMLENS_MATRIX=off) or with fewer than 8 ranks. Several serving ranks. A rank that is served by collectives.',
+        thresholds={'shortest_run_ns': 1000000000, 'fewest_ranks': 8, 'least_part': 0.9, 'least_share': 0.1, 'most_wait': 0.5},
+        evidence=(
+            ('part', 'messages that the rank sends or receives', 'share'),
+            ('waiting_ns', 'time of each other rank in messages', 'time'),
+            ('hub_ns', 'time of the rank in the same', 'time'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT cell.rank, SUM(cell.time_ns) AS t
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE ranks >= 8 AND mpi >= 0.1 * total AND op.class IN ('p2p', 'completion')
+          AND key.op = op.id AND cell.key = key.id
+        GROUP BY cell.rank),
+     sent AS (
+       SELECT rank, peer, SUM(messages) AS messages
+         FROM run CROSS JOIN peer
+        WHERE ranks >= 8 AND mpi >= 0.1 * total AND flow = (SELECT id FROM flow WHERE name = 'sent')
+        GROUP BY 1, 2),
+     hub AS (
+       SELECT rank AS hub, 1.0 * SUM(messages) / (SELECT SUM(messages) FROM sent) AS part
+         FROM (SELECT rank, messages FROM sent UNION ALL SELECT peer, messages FROM sent WHERE peer <> rank)
+        GROUP BY rank ORDER BY part DESC LIMIT 1),
+     others AS (
+       SELECT hub, part, SUM(t) / (ranks - 1) AS waiting_ns, COALESCE((SELECT t FROM per_rank WHERE rank = hub), 0) AS hub_ns
+         FROM run CROSS JOIN hub CROSS JOIN per_rank WHERE part >= 0.9 AND rank <> hub
+        GROUP BY hub, part),
+     place AS (
+       SELECT key.op, key.callsite, SUM(cell.time_ns) / (ranks - 1) AS each_ns
+         FROM run CROSS JOIN others CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE op.class IN ('p2p', 'completion') AND key.op = op.id AND cell.key = key.id AND cell.rank <> hub
+        GROUP BY key.op, key.callsite ORDER BY each_ns DESC LIMIT 1)
+SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, waiting_ns, hub_ns, op.name AS op,
+       NULLIF(place.callsite, 0) AS site
+  FROM run CROSS JOIN others CROSS JOIN place JOIN op ON op.id = place.op
+ WHERE waiting_ns * (ranks - 1) >= 0.1 * total AND hub_ns <= 0.5 * waiting_ns""",
     ),
 )

@@ -111,6 +111,22 @@ static void slow(int repeats) {
   MPI_Comm_free(&pairs);
 }
 
+/* The others ask rank 0 for each piece of work, and it takes its time to answer. */
+static void serves(int repeats) {
+  int piece = 0;
+  for (int i = 0; rank == 0 && i < repeats * (size - 1); ++i) {
+    MPI_Status status;
+    MPI_Recv(&piece, 1, MPI_INT, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &status);
+    work(6);
+    MPI_Send(&piece, 1, MPI_INT, status.MPI_SOURCE, 7, MPI_COMM_WORLD);
+  }
+  for (int i = 0; rank != 0 && i < repeats; ++i) {
+    MPI_Send(&piece, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+    MPI_Recv(&piece, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* serves */
+    work(4);
+  }
+}
+
 /* All ranks work equally long and talk a little. */
 static void healthy(int repeats) {
   double in[2000] = {1}, out[2000];
@@ -126,8 +142,8 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(int);
-  } faults[] = {{"late", late},       {"tiny", tiny},   {"chain", chain}, {"uneven", uneven},  {"loop", loop},
-                {"polling", polling}, {"turns", turns}, {"slow", slow},   {"healthy", healthy}};
+  } faults[] = {{"late", late},       {"tiny", tiny},   {"chain", chain}, {"uneven", uneven}, {"loop", loop},
+                {"polling", polling}, {"turns", turns}, {"slow", slow},   {"serves", serves}, {"healthy", healthy}};
   if (argc != 3) return 2;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

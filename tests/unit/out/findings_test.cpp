@@ -22,7 +22,9 @@ void fill(Database& db, const char* waiting_ns) {
       "  callsite INTEGER, usual_calls INTEGER, usual_sent INTEGER, usual_received INTEGER, usual_noncontig INTEGER);"
       "INSERT INTO key VALUES (3, 1, 1, 4, 0, 7, 10, 0, 0, 0);"
       "CREATE TABLE cell_row (id INTEGER PRIMARY KEY, calls INTEGER, time_ns INTEGER, time_min_ns INTEGER,"
-      "  time_max_ns INTEGER, bytes_sent INTEGER, bytes_received INTEGER, noncontiguous INTEGER)");
+      "  time_max_ns INTEGER, bytes_sent INTEGER, bytes_received INTEGER, noncontiguous INTEGER);"
+      "CREATE TABLE region (id INTEGER PRIMARY KEY, parent INTEGER, name TEXT);"
+      "CREATE TABLE region_time (region INTEGER, rank INTEGER, time_ns INTEGER, mpi_ns INTEGER)");
   for (int rank = 0; rank < 3; ++rank) {
     const std::string ns = rank == 1 ? "0" : waiting_ns;
     db.run(("INSERT INTO rank VALUES (" + std::to_string(rank) + ", 'node0', 10000000000, " + ns + ", 1, 'finalized')")
@@ -37,6 +39,19 @@ TEST(the_first_finding_is_a_sentence_without_the_call_site) {
   Database db;
   fill(db, "4000000000");
   CHECK(first_finding(db) == "rank 1 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 1 in MPI_Bcast");
+  CHECK(db.ok());
+}
+
+TEST(the_region_in_which_a_rank_is_late_is_named_with_its_path) {
+  Database db;
+  fill(db, "4000000000");
+  db.run(
+      "INSERT INTO region VALUES (0, NULL, ''), (1, 0, 'step'), (2, 1, 'forces');"
+      "INSERT INTO region_time VALUES (1, 1, 9000000000, 0), (2, 1, 8000000000, 0), (1, 0, 5000000000, 1000000000)");
+  CHECK(first_finding(db) ==
+        "rank 1 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 1 in MPI_Bcast; the difference arises "
+        "in "
+        "region step/forces");
   CHECK(db.ok());
 }
 
