@@ -164,6 +164,7 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
        CASE WHEN rises THEN first ELSE last END AS first, CASE WHEN rises THEN last ELSE first END AS last
   FROM run CROSS JOIN line JOIN op ON op.id = line.op
  WHERE fit >= 0.9 AND step_ns BETWEEN 0.5 * average AND 1.5 * average
+   AND step_ns * members >= 0.5 * (elapsed - average)
  ORDER BY members DESC, fit DESC LIMIT 1)~"},
     {R"~({last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} {last_ns:time})~",
      R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,

@@ -151,12 +151,23 @@ def test_a_chain_from_the_last_rank_to_the_first_is_named_in_its_order(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("step", "found"), [(0.95, []), (1.05, ["serialised_ranks"]), (2.95, ["serialised_ranks"]), (3.05, [])]
+    ("step", "seconds", "found"),
+    [
+        (0.95, 6, []),
+        (1.05, 6, ["serialised_ranks"]),
+        (2.95, 12, ["serialised_ranks"]),
+        (3.05, 12, []),
+    ],
 )
 def test_a_step_that_is_not_the_work_of_a_rank_is_no_chain(
-    step: float, found: list[str], tmp_path: Path
+    step: float, seconds: int, found: list[str], tmp_path: Path
 ) -> None:
-    assert rules_of(chain(4, 2, step, 12), tmp_path) == found
+    assert rules_of(chain(4, 2, step, seconds), tmp_path) == found
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(13, ["serialised_ranks"]), (15, [])])
+def test_a_chain_explains_half_of_the_time_in_mpi(seconds: int, found: list[str], tmp_path: Path) -> None:
+    assert rules_of(chain(4, 2, 2, seconds), tmp_path) == found  # three steps of 2 s; 11 s or 13 s in MPI
 
 
 def test_a_pipeline_that_is_full_is_no_chain(tmp_path: Path) -> None:

@@ -96,9 +96,9 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
         title='Ranks work one after another along a chain',
         text='ranks {first} to {last} work one after another: time in {op} changes by {step_ns:time} from rank to rank[ at {site}]; on average {busy} of {ranks} ranks work at a time',
         advice='Split the work of a rank into parts and pass each on when it is done, so that the next rank can begin; or choose an algorithm without the chain.',
-        reason='If each rank waits for the work of all ranks before it, the time in the receive changes from rank to rank by the time outside MPI of one rank; a half to one and a half of it is accepted. A pipeline that is full has steps much smaller than that. At least half of the ranks must be idle on average, and the straight line must explain 90 % of the variance.',
+        reason='If each rank waits for the work of all ranks before it, the time in the receive changes from rank to rank by the time outside MPI of one rank; a half to one and a half of it is accepted. A pipeline that is full has steps much smaller than that. At least half of the ranks must be idle on average, the straight line must explain 90 % of the variance, and the steps together half of the time in MPI: otherwise the ranks wait for something else most of the time.',
         misses='Programs with several threads per rank, and ranks that did not reach MPI_Finalize. Chains in another order than that of world ranks. Rings that turn many times: there all ranks wait equally long.',
-        thresholds={'shortest_run_ns': 1000000000, 'least_fit': 0.9, 'least_step': 0.5, 'most_step': 1.5},
+        thresholds={'shortest_run_ns': 1000000000, 'least_fit': 0.9, 'least_step': 0.5, 'most_step': 1.5, 'least_part': 0.5},
         evidence=(
             ('members', 'ranks with this call', 'count'),
             ('step_ns', 'change of the time in it from rank to rank', 'time'),
@@ -134,6 +134,7 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
        CASE WHEN rises THEN first ELSE last END AS first, CASE WHEN rises THEN last ELSE first END AS last
   FROM run CROSS JOIN line JOIN op ON op.id = line.op
  WHERE fit >= 0.9 AND step_ns BETWEEN 0.5 * average AND 1.5 * average
+   AND step_ns * members >= 0.5 * (elapsed - average)
  ORDER BY members DESC, fit DESC LIMIT 1""",
     ),
     Rule(
