@@ -122,8 +122,9 @@ class Page {
   }
 
   private about(): string {
-    const where = this.profile.facts.head.filter(([name]) => ["where", "MPI"].includes(name)).map(([, text]) => text);
-    return where.join(", ");
+    const head = new Map(this.profile.facts.head);
+    // Open MPI goes on with package, identity and date, which the summary has.
+    return [head.get("where"), head.get("MPI")?.split(", package:")[0]].filter(Boolean).join(", ");
   }
 }
 

@@ -65,7 +65,7 @@ export function timeline(context: Context): Child[] {
     about: `Each column is a slice of ${time(facts.slice_ns)}; the last one is cut off by the end of the run at ${time(elapsed)}.`
       + (deaf.length ? ` The slices do not tell apart ${deaf.map((each) => `the ${each}`).join(" and ")}: that part of the filter has no effect here.` : ""),
     legend: legend(colours.entries("family", groups.map((group) => group.keys[1]!), (id) => names.family(id))),
-    chart: columns(items, share, "share of MPI over the run", Math.max(1, ...items.map((item) => item.parts.reduce((sum, part) => sum + part.value, 0)))),
+    chart: columns(items, share, "share of MPI over the run", Math.max(1, ...items.map((item) => item.parts.reduce((sum, part) => sum + part.value, 0))), { width: facts.slice_ns, text: time }),
     result: table(context, groups, filter),
   }), regionSlices(context)];
 }
@@ -95,7 +95,7 @@ function regionSlices(context: Context): HTMLElement | null {
     title: "Code regions over the run",
     about: "Time in each region without the regions inside it, as a share of all ranks. This chart shows the whole run.",
     legend: legend(order.length > own.size ? [...entries, [`${order.length - own.size} others`, context.colours.other]] : entries),
-    chart: columns(items, share, "code regions over the run", Math.max(1, ...items.map((item) => item.parts.reduce((sum, part) => sum + part.value, 0)))),
+    chart: columns(items, share, "code regions over the run", Math.max(1, ...items.map((item) => item.parts.reduce((sum, part) => sum + part.value, 0))), { width: facts.slice_ns, text: time }),
     result: sheet(context, "region_slices", { slot: "slice", path: "region", calls: "ended", exclusive_ns: "exclusive time" }),
   });
 }
