@@ -19,7 +19,7 @@ import output
 import schema
 
 MADE = "DO NOT EDIT: written by gen/findings.py from spec/findings.toml."
-TEXTS = ("title", "text", "try", "reason", "misses")
+TEXTS = ("title", "show", "text", "try", "reason", "misses")
 FORMATS = ("time", "share", "count", "")
 FIELD = re.compile(r"{(\w+)(?::(\w+))?}")
 COMMON_COLUMNS = {"share", "site"}
@@ -144,6 +144,7 @@ class Rule(NamedTuple):
 
     name: str
     title: str
+    show: str
     text: str
     advice: str
     reason: str

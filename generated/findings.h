@@ -11,7 +11,7 @@ struct FindingRule {
 
 // clang-format off
 inline constexpr FindingRule finding_rules[] = {
-    {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {region}])~",
+    {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}])~",
      R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
        key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
        key.usual_sent + cell_row.bytes_sent AS bytes_sent,
@@ -111,9 +111,9 @@ whole AS (
               SUM(outside_ns * (CASE WHEN rank IN (SELECT rank FROM late) THEN 1.0 / late ELSE -1.0 / others END)) AS more
          FROM both CROSS JOIN region_own GROUP BY region_own.region),
      work AS (
-       SELECT region_path.path AS region FROM per_region JOIN region_path ON region_path.region = per_region.region
+       SELECT region_path.path AS work_region FROM per_region JOIN region_path ON region_path.region = per_region.region
         WHERE more >= 0.5 * difference ORDER BY more DESC LIMIT 1)
-SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator, region,
+SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator, work_region,
        NULLIF(named.callsite, 0) AS site,
        CASE WHEN late = 1 THEN 'rank ' || first || ' spends'
             -- all ranks of one node, and no other rank

@@ -23,8 +23,10 @@ export interface Finding {
   readonly title: string;
   readonly advice: string;
   readonly evidence: [string, string][];
+  readonly view: string;
   readonly op: string | null;
   readonly family: string | null;
+  readonly region: string | null;
 }
 
 export interface Comparison {

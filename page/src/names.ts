@@ -95,14 +95,10 @@ export class Names {
     return family.userName && family.userName !== family.name ? `${family.name} ${family.userName}` : family.name;
   }
 
-  /** Returns the number of an operation or a family by its name, as findings have them; undefined if there is none. */
-  opNamed(name: string): number | undefined {
-    for (const [id, each] of this.ops) if (each === name) return id;
-    return undefined;
-  }
-
-  familyNamed(name: string): number | undefined {
-    for (const [id, family] of this.families) if (family.name === name) return id;
+  /** Returns the number of an operation, family or region by its name, as findings have them; undefined if there is none. */
+  named(dimension: "op" | "family" | "region", name: string): number | undefined {
+    const names = { op: this.ops, region: this.regions, family: new Map([...this.families].map(([id, family]) => [id, family.name])) };
+    for (const [id, each] of names[dimension]) if (each === name) return id;
     return undefined;
   }
 

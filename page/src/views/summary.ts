@@ -34,15 +34,15 @@ function tiles(context: Context): HTMLElement {
 
 function target(context: Context, finding: Finding): Filter {
   const filter: Filter = {};
-  const family = finding.family === null ? undefined : context.names.familyNamed(finding.family);
-  const op = finding.op === null ? undefined : context.names.opNamed(finding.op);
-  if (family !== undefined) filter.family = family;
-  if (op !== undefined) filter.op = op;
+  for (const dimension of ["family", "op", "region"] as const) {
+    const name = finding[dimension];
+    const id = name === null ? undefined : context.names.named(dimension, name);
+    if (id !== undefined) filter[dimension] = id;
+  }
   return filter;
 }
 
 function card(context: Context, finding: Finding, place: number): HTMLElement {
-  const filter = target(context, finding);
   return h("li", { class: "finding" },
     h("h3", {}, `${place}. ${finding.text}`),
     h("p", {}, h("strong", {}, "Try: "), finding.advice),
@@ -50,8 +50,7 @@ function card(context: Context, finding: Finding, place: number): HTMLElement {
       h("table", {}, h("tbody", {}, finding.evidence.map(([label, value]) =>
         h("tr", {}, h("th", { scope: "row", class: "text" }, label), h("td", { class: "number" }, value))))),
       h("p", { class: "about" }, `Rule ${finding.rule}: ${finding.title}.`)),
-    Object.keys(filter).length
-      ? h("button", { click: () => { context.go({ view: "sizes", filter }); } }, "Show these calls") : null);
+    h("button", { click: () => { context.go({ view: finding.view, filter: target(context, finding) }); } }, "Show it"));
 }
 
 function findings(context: Context): Child {

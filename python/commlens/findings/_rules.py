@@ -12,6 +12,7 @@ class Rule(NamedTuple):
 
     name: str
     title: str
+    show: str
     text: str
     advice: str
     reason: str
@@ -25,7 +26,8 @@ RULES = (
     Rule(
         name='late_ranks',
         title='Some ranks work longer than the others',
-        text='{who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {region}]',
+        show='ranks',
+        text='{who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}]',
         advice='Give these ranks less work, or split their work; look at what they do between their MPI calls.',
         reason='Below 10 % of the run, a perfect balance would hardly be noticed. A call is named as the place where the others wait only if a late rank and another one use its communicator, and if it explains half of the difference; a code region under the same condition.',
         misses='Programs with several threads per rank, and ranks that did not reach MPI_Finalize: their time outside MPI is not known. Ranks that are late in turns. More than half of the ranks: then the others are idle.',
@@ -73,9 +75,9 @@ WITH whole AS (
               SUM(outside_ns * (CASE WHEN rank IN (SELECT rank FROM late) THEN 1.0 / late ELSE -1.0 / others END)) AS more
          FROM both CROSS JOIN region_own GROUP BY region_own.region),
      work AS (
-       SELECT region_path.path AS region FROM per_region JOIN region_path ON region_path.region = per_region.region
+       SELECT region_path.path AS work_region FROM per_region JOIN region_path ON region_path.region = per_region.region
         WHERE more >= 0.5 * difference ORDER BY more DESC LIMIT 1)
-SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator, region,
+SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator, work_region,
        NULLIF(named.callsite, 0) AS site,
        CASE WHEN late = 1 THEN 'rank ' || first || ' spends'
             -- all ranks of one node, and no other rank
@@ -94,6 +96,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
     Rule(
         name='serialised_ranks',
         title='Ranks work one after another along a chain',
+        show='ranks',
         text='ranks {first} to {last} work one after another: time in {op} changes by {step_ns:time} from rank to rank[ at {site}]; on average {busy} of {ranks} ranks work at a time',
         advice='Split the work of a rank into parts and pass each on when it is done, so that the next rank can begin; or choose an algorithm without the chain.',
         reason='If each rank waits for the work of all ranks before it, the time in the receive changes from rank to rank by the time outside MPI of one rank; a half to one and a half of it is accepted. A pipeline that is full has steps much smaller than that. At least half of the ranks must be idle on average, the straight line must explain 90 % of the variance, and the steps together half of the time in MPI: otherwise the ranks wait for something else most of the time.',
@@ -140,6 +143,7 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
     Rule(
         name='uneven_communicator',
         title='In one communicator the same member arrives last',
+        show='ranks',
         text='{last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} {last_ns:time}',
         advice='Look at what this member does before the call, in other communicators too.',
         reason='Nobody leaves these collectives before the last member has arrived, so the member with the least time in them came last. Below 10 % of the run the difference is not worth the search. With fewer than 10 calls per member it may have come last once.',
@@ -180,6 +184,7 @@ SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per
     Rule(
         name='tiny_messages',
         title='Tiny messages in great number',
+        show='sizes',
         text='{calls:count} calls of {op} with {size}[ on {communicator}][ at {site}], {each_ns:time} each, take {share:share} of the time',
         advice='Aggregate them: send several values in one message, or communicate less often.',
         reason='A message below 128 bytes costs as much as one of some hundred bytes, so fewer and larger ones save nearly all of the time. Below 10,000 calls per rank, or 10 % of the run, there is little to save. In a collective only the time of its fastest rank counts, because the others may have waited; beyond 1 ms it is slow for another reason. Other calls that take more than 100 µs wait for their peer.',
@@ -217,6 +222,7 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
     Rule(
         name='communicators_in_a_loop',
         title='Communicators made in a loop',
+        show='sizes',
         text='{op} is called {per_rank:count} times per rank[ at {site}] and takes {share:share} of the time',
         advice='Make the communicator once before the loop, and reuse it.',
         reason='Programs that set up their communicators once make some tens per line. A thousand from one line is a loop, and some MPI libraries run out of them near 2,000 if they are not freed. From a hundred on, 2 % of the time is worth a look.',
@@ -252,6 +258,7 @@ SELECT 1.0 * t / total AS share, per_rank, t / ranks AS time_ns, op.name AS op, 
     Rule(
         name='polling',
         title='A rank polls',
+        show='sizes',
         text='rank {rank} calls {op} {calls:count} times[ at {site}], which takes {own_share:share} of its time',
         advice='Wait with MPI_Wait, MPI_Waitany or MPI_Probe where there is nothing else to do; otherwise work longer between two tests.',
         reason='A test costs about a microsecond, so a rank that tests between pieces of work spends little time in it. A tenth of the time in 10,000 tests or more means that it had nothing to do. Fewer and longer tests move large messages, which is work.',
@@ -285,6 +292,7 @@ SELECT 1.0 * SUM(t) / total AS share, per_rank.rank, MAX(per_rank.calls) AS call
     Rule(
         name='slow_communicator',
         title='One communicator is slower than its siblings',
+        show='communicators',
         text='{communicator} takes {each_ns:time} per call of {op} with {size}, the other {others:count} communicators of {family} take {other_ns:time}',
         advice='Look where its ranks are placed (commlens ranks), and what else uses their nodes and links.',
         reason='Communicators of one family do the same, so a factor of 2 has a cause. Even its fastest member must be slower by that factor: where one member comes late, the last one to arrive is as fast as elsewhere. Below 10 % of the run per member the difference is not worth the search. With fewer than 10 calls per member chance decides.',
@@ -335,6 +343,7 @@ SELECT (each_ns - other_ns) * pair.calls / (ranks * elapsed) AS share, each_ns, 
     Rule(
         name='rendezvous_step',
         title='Sends become slow from a message size on',
+        show='sizes',
         text='{op} takes {before_ns:time} with {small}, and {after_ns:time} with messages twice as large: they may wait for their receive',
         advice='Post the receive before the send; or raise the size up to which the MPI library sends at once: btl_*_eager_limit or UCX_RNDV_THRESH for Open MPI, MPIR_CVAR_CH4_* for MPICH, I_MPI_EAGER_THRESHOLD for Intel MPI.',
         reason='Twice the bytes take at most twice the time. A factor of 4 between neighbouring sizes is a change of protocol: an eager send returns when the message is copied, a rendezvous waits for the receive. Below 10 % of the time, or 1,000 calls of each size, there is little to gain.',
@@ -379,6 +388,7 @@ SELECT extra_ns / total AS share, before_ns, after_ns, small_calls, beyond.calls
     Rule(
         name='barriers',
         title='Ranks wait for each other in barriers, in turns',
+        show='sizes',
         text='ranks spend {each_ns:time} on average in {calls:count} barriers[ on {communicator}][ at {site}]; no rank is always the last, so they wait in turns',
         advice='Remove barriers that the program does not need, because messages and collectives order the ranks themselves. Where a barrier is needed, look for work whose duration varies from step to step (commlens timeline).',
         reason='A barrier moves no data, so its time is waiting, but for some microseconds; below 1 ms it may be slow itself. The rank with the least time in it spends at least half of the average: otherwise it is the last most of the time, and late_ranks or uneven_communicator name it. Below 10 % of the time, or 10 calls, the barriers are not worth a change.',
@@ -414,6 +424,7 @@ SELECT 1.0 * t / total AS share, t / callers AS each_ns, least_ns, callers, call
     Rule(
         name='small_all_to_all',
         title='All-to-all of small blocks among many ranks',
+        show='sizes',
         text='{op} among {size:count} ranks[ on {communicator}][ at {site}], with {block:count} B for each of them, takes {share:share} of the time',
         advice='Exchange among fewer ranks: a decomposition in two dimensions makes communicators of the square root of their number. Or combine several exchanges in one.',
         reason='The number of messages of a call grows with the square of the number of ranks; blocks of up to 1 KiB take as long as empty ones. From 32 ranks on this dominates. Only the time of the fastest rank counts, because the others may have waited. Below 10 % of the time there is little to gain.',
@@ -453,6 +464,7 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
     Rule(
         name='uneven_region',
         title='In one code region some ranks work longer',
+        show='regions',
         text='in region {region} {who} {late_ns:time} outside MPI, the others {other_ns:time}',
         advice='Divide the work of this region more evenly. The ranks may be equal over the whole run, because those that do more here do less elsewhere; they wait for each other if they communicate in between.',
         reason='Below 10 % of the run, a perfect balance would hardly be noticed. The average rank must spend at least as much time in MPI as the balance would save: otherwise nobody waits for the late ones.',
@@ -495,6 +507,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, (average * ranks - la
     Rule(
         name='growing_share',
         title='The time in MPI grows over the run',
+        show='timeline',
         text='MPI takes {before:share} of the first quarter of the run and {after:share} of the last, and grows steadily',
         advice='Look for work that moves between ranks or grows on some of them, such as particles or refined cells: distribute it anew during the run, or more often. commlens timeline shows which calls grow.',
         reason='The run is divided into twelve parts of equal length. A straight line must explain 90 % of the variance of their shares, which a step from one phase to another does not, and the last quarter must have 20 % of the time more than the first. From then on a run of twice the length loses more than half as much again.',
@@ -537,6 +550,7 @@ SELECT 1.0 * mpi / total - before AS share, before, after, y AS average,
     Rule(
         name='one_rank_serves',
         title='One rank serves all others',
+        show='peers',
         text='{part:share} of all messages go to or from rank {hub}, which is busy: the other ranks spend {each_ns:time} on average in {op}[ at {site}], rank {hub} {hub_ns:time}',
         advice='Let several ranks serve, each a part of the others; hand out larger pieces of work; or replace the exchange by a collective (MPI_Gather, MPI_Scatter, MPI_Reduce) or by a counter that all ranks fetch and add to (MPI_Fetch_and_op).',
         reason='Nine of ten messages have the rank at one end; among neighbours, or if all exchange with all, none of 8 or more ranks has more than a half. It is the bottleneck if it waits for messages at most half as long as the others. Below 10 % of the run there is little to gain.',

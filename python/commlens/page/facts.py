@@ -125,10 +125,12 @@ def findings(connection: sqlite3.Connection) -> dict[str, Any]:
             "share": finding.share,
             "rule": finding.rule.name,
             "title": finding.rule.title,
+            "view": finding.rule.show,
             "advice": finding.rule.advice,
             "evidence": finding.evidence(),
             "op": safe(finding.values.get("op")),
             "family": safe(finding.values.get("family") or finding.values.get("communicator")),
+            "region": safe(finding.values.get("region")),
         }
         for finding in read_findings(connection)
     ]
