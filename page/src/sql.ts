@@ -78,3 +78,15 @@ export function sums(by: readonly Dimension[], filter: Filter, names: Names, isS
  GROUP BY ${groups}
  ORDER BY SUM(by_rank.time_ns) DESC, ${groups}`;
 }
+
+/** Returns the query for the families of communicators, with their parents and the sums of each. */
+export function lineage(filter: Filter, names: Names, isSummary: boolean): string {
+  const slowest = isSummary ? "" : " COALESCE(spent.slowest_ns, 0) AS slowest_ns,";
+  return `SELECT family.family, family.name AS communicator, family.parent, family.communicators,
+       COALESCE(spent.calls, 0) AS calls, COALESCE(spent.time_ns, 0) AS time_ns,${slowest}
+       COALESCE(spent.bytes_sent, 0) AS bytes_sent, COALESCE(spent.bytes_received, 0) AS bytes_received
+  FROM family LEFT JOIN (
+${sums(["family"], filter, names, isSummary)}
+       ) AS spent ON spent.family = family.family
+ WHERE family.kind IN ('intra', 'inter') ORDER BY family.family`;
+}

@@ -313,10 +313,11 @@ def test_every_view_works_by_keyboard(tab: Browser, small: Path) -> None:
             "const at = document.activeElement; return [at.tagName, at.className, at.textContent.slice(0, 40)]"
         )
 
-    reached = [press(Keys.TAB) for _ in range(30)]
+    reached = [press(Keys.TAB) for _ in range(40)]
     assert ["A", "", "Operations"] in reached
     assert any(kind == "bar" for _, kind, _ in reached)
     assert any(kind == "box" for _, kind, _ in reached)
+    assert any(kind == "branch" for _, kind, _ in reached)
     assert any(kind == "pick" for _, kind, _ in reached)
     while tab.run("return document.activeElement.className") != "pick":
         press(Keys.TAB)

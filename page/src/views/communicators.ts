@@ -5,10 +5,15 @@ import { type Context, pick, result } from "../context";
 import { type Child, h } from "../dom";
 import type { Bar } from "../draw/bars";
 import { bars } from "../draw/bars";
+import { forest, totals } from "../draw/forest";
 import { icicle } from "../draw/icicle";
-import { legend, panel } from "../panel";
-import { without } from "../state";
-import { count, many, share, time } from "../units";
+import { tree } from "../draw/tree";
+import type { Family } from "../names";
+import { legend, panel, type Result } from "../panel";
+import type { Group } from "../query";
+import { lineage as lineageSql } from "../sql";
+import { type Filter, without } from "../state";
+import { count, many, share, shown, time, type Unit } from "../units";
 
 const TOP = 12;
 
@@ -56,13 +61,25 @@ function origin(context: Context, id: number): string {
   return family.callsite === null ? family.creator : `${family.creator} at ${context.names.site(family.callsite)}`;
 }
 
-function lineage(context: Context): HTMLElement | null {
+/** Families of communicators and what they take, whatever communicator the filter selects. */
+interface Lineage {
+  readonly families: Family[];
+  readonly groups: Map<number, Group>;
+  readonly others: Filter;
+  readonly total: number;
+}
+
+function read(context: Context): Lineage {
   const { cells, names, state } = context;
   const others = without(state.filter, ["family", "comm"]);
   const groups = new Map(cells.groups(["family"], others).map((group) => [group.keys[0]!, group]));
   const families = [...names.families.values()].filter((family) => ["intra", "inter"].includes(family.kind));
-  if (!families.length) return null;
   const total = [...groups.values()].reduce((sum, group) => sum + group.time, 0) || 1;
+  return { families, groups, others, total };
+}
+
+function boxes(context: Context, { families, groups, total }: Lineage): HTMLElement {
+  const { names, state } = context;
   const leaves = families.map((family) => {
     const spent = groups.get(family.id)?.time ?? 0;
     return {
@@ -75,10 +92,77 @@ function lineage(context: Context): HTMLElement | null {
       part: spent / total,
     };
   });
+  return icicle(leaves, "lineage of communicators", (id) => state.filter.family === id, (id) => { pick(context, "family", id); });
+}
+
+/** What the tree and the table of the lineage tell about a family; `name` is that of the result of the SQL. */
+const MEASURES: { name: string; title: string; unit: Unit; of: (group: Group) => number }[] = [
+  { name: "calls", title: "calls", unit: "count", of: (group) => group.calls },
+  { name: "time_ns", title: "time", unit: "time", of: (group) => group.time },
+  { name: "slowest_ns", title: "slowest rank", unit: "time", of: (group) => group.slowest },
+  { name: "bytes_sent", title: "sent", unit: "bytes", of: (group) => group.sent },
+  { name: "bytes_received", title: "received", unit: "bytes", of: (group) => group.received },
+];
+
+function measures(context: Context): typeof MEASURES {
+  const hasRanks = !context.profile.facts.is_summary && context.cells.has("rank");
+  return MEASURES.filter(({ name }) => hasRanks || name !== "slowest_ns");
+}
+
+function lineageTree(context: Context, { families, groups }: Lineage, whole: Map<number, number>): HTMLElement {
+  const { names, state } = context;
+  const shownOnes = measures(context).filter(({ name }) => name !== "calls");
+  return tree({
+    id: "branch",
+    label: "lineage of communicators, as a tree",
+    columns: ["size", "communicators", "with children", ...shownOnes.map(({ title }) => title)],
+    branches: [...families].sort((a, b) => whole.get(b.id)! - whole.get(a.id)! || a.id - b.id).map((family) => ({
+      id: family.id,
+      parent: family.parent,
+      label: names.family(family.id),
+      title: family.creator ? `created by ${origin(context, family.id)}` : "",
+      values: [family.sizes, count(family.communicators), time(whole.get(family.id)!), ...shownOnes.map(({ of, unit }) => shown(measured(groups, family, of), unit))],
+    })),
+    isPicked: (id) => state.filter.family === id,
+    pick: (id) => { pick(context, "family", id); },
+  });
+}
+
+function measured(groups: Map<number, Group>, family: Family, of: (group: Group) => number): number {
+  const group = groups.get(family.id);
+  return group ? of(group) : 0;
+}
+
+function lineageTable(context: Context, { families, groups, others }: Lineage, whole: Map<number, number>): Result {
+  const { names, state, profile } = context;
+  const own = measures(context);
+  return {
+    columns: [
+      { name: "family", title: "family", unit: "number", hidden: true }, { name: "communicator_label", title: "communicator", unit: "text", extra: true },
+      { name: "communicator", title: "name", unit: "text", hidden: true }, { name: "parent", title: "parent", unit: "number", hidden: true },
+      { name: "created_from", title: "created from", unit: "text", extra: true }, { name: "created_by", title: "created by", unit: "text", extra: true },
+      { name: "size", title: "size", unit: "text", extra: true }, { name: "communicators", title: "communicators", unit: "count" },
+      { name: "with_children_ns", title: "with children", unit: "time", extra: true }, ...own,
+    ],
+    rows: families.map((family) => [
+      family.id, names.family(family.id), family.name, family.parent, family.parent === null ? null : names.family(family.parent), origin(context, family.id),
+      family.sizes, family.communicators, whole.get(family.id)!, ...own.map(({ of }) => measured(groups, family, of)),
+    ]),
+    sql: lineageSql(others, names, profile.facts.is_summary),
+    pick: (row) => { pick(context, "family", families[row]!.id); },
+    isPicked: (row) => state.filter.family === families[row]!.id,
+  };
+}
+
+function lineage(context: Context): HTMLElement | null {
+  const found = read(context);
+  if (!found.families.length) return null;
+  const whole = totals(forest(found.families), ({ id }) => found.groups.get(id)?.time ?? 0);
   return panel("lineage", {
     title: "Which communicator was created from which",
-    about: "Each box is a family, below the family it was created from, as wide as its time in MPI and that of the families below. The line at the bottom of a box is its own share of all time in MPI.",
-    chart: icicle(leaves, "lineage of communicators", (id) => state.filter.family === id, (id) => { pick(context, "family", id); }),
+    about: "Each box is a family, below the family it was created from, as wide as its time in MPI and that of the families below. The line at the bottom of a box is its own share of all time in MPI. The tree below has the same families; “with children” is the time of a family and of all that were created from it.",
+    chart: [boxes(context, found), lineageTree(context, found, whole)],
+    result: lineageTable(context, found, whole),
   });
 }
 
