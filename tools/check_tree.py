@@ -52,7 +52,7 @@ AT_ROOT = frozenset(
         "tools",
     ]
 )
-BINARIES = ("fuzz/arena/corpus/", "tests/profiles/")
+BINARIES = ("fuzz/arena/corpus/", "tests/profiles/", "tests/python/images/")
 LOOKED_AT = 8192
 """Number of bytes to read; a file without a zero byte among them is text, as for git."""
 

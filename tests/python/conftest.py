@@ -21,6 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--first-cases", action="store_true", help="run each test with its first parameters only"
     )
+    parser.addoption(
+        "--renew-images", action="store_true", help="store what test_page_images.py sees as the images to see"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

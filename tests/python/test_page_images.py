@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every view of a recorded profile looks as the images in images/, in both themes, wide and narrow.
+
+After a change of the page that is meant to be seen, look at the views, and store what they look like now:
+
+    .venv/bin/python -m pytest tests/python/test_page_images.py --renew-images
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from browser import VIEWS, Browser, browser
+from page_images import MOST_DIFFERENT, Blocks, differences, read, reduced, screenshot, use_fonts, write
+
+from commlens.page.build import page
+from commlens.profile import open_profile
+
+pytestmark = pytest.mark.long
+
+PROFILE = Path(__file__).parents[1] / "profiles" / "version10.db"
+IMAGES = Path(__file__).parent / "images"
+WIDTHS = (1400, 380)
+
+FAULTS = {
+    "a chart is missing": "#comm-operations .bars { visibility: hidden }",
+    "a bar is missing": ".bars li:nth-child(2) { visibility: hidden }",
+    "the tree is missing": ".tree { visibility: hidden }",
+    "a text is missing": ".about { visibility: hidden }",
+    "text has the colour of the paper": "* { color: var(--paper) !important }",
+    "panels overlap": ".panel { height: 9rem } .view { gap: 0 }",
+    "panels lie on each other": "#lineage { position: relative; top: -6rem }",
+}
+TRIFLES = {
+    "text is a pixel lower": "h2, p, td, th { position: relative; top: 1px }",
+    "charts are a pixel lower": "svg, canvas, .bars, .icicle { transform: translateY(1px) }",
+    "all is a pixel to the right": "main { position: relative; left: 1px }",
+    "text has other edges": "* { -webkit-text-stroke: 0.2px; text-rendering: geometricPrecision }",
+}
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Return a browser with the page of the recorded profile, whatever debug information this machine has."""
+    target = tmp_path_factory.mktemp("images") / "page.html"
+    with (
+        open_profile(str(PROFILE)) as connection,
+        patch("commlens.page.facts.callsite_labels", lambda _, ids: {id: f"record+{id}" for id in ids}),
+    ):
+        target.write_text(page(connection, PROFILE), encoding="utf-8")
+    with browser() as found:
+        found.open(target)
+        use_fonts(found)
+        yield found
+
+
+def seen(tab: Browser, view: str, width: int, theme: str) -> bytes:
+    tab.resize(width)
+    tab.go(f"view={view}&theme={theme}")
+    return screenshot(tab)
+
+
+def image(view: str, width: int, theme: str) -> Path:
+    return IMAGES / f"{view}-{width}-{theme}.png"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_view_looks_as_its_image(
+    tab: Browser, tmp_path: Path, request: pytest.FixtureRequest, theme: str, width: int
+) -> None:
+    others = []
+    for view in VIEWS:
+        png, wanted = seen(tab, view, width, theme), image(view, width, theme)
+        if request.config.getoption("--renew-images"):
+            write(reduced(png), wanted)
+        elif not wanted.exists() or differences(reduced(png), read(wanted)) > MOST_DIFFERENT:
+            (tmp_path / wanted.name).write_bytes(png)
+            others.append(f"{tmp_path / wanted.name} does not look as {wanted}")
+    assert not others, "\n".join([*others, "if that is meant to be: --renew-images"])
+
+
+def test_a_fault_is_found_and_a_trifle_is_not(tab: Browser) -> None:
+    wanted = read(image("communicators", 380, "light"))
+    tab.run("document.head.append(Object.assign(document.createElement('style'), { id: 'planted' }))")
+    counted = {}
+    for name, style in (FAULTS | TRIFLES).items():
+        tab.run("document.getElementById('planted').textContent = arguments[0]", style)
+        counted[name] = differences(reduced(seen(tab, "communicators", 380, "light")), wanted)
+    tab.run("document.getElementById('planted').remove()")
+    assert {name for name, number in counted.items() if number > MOST_DIFFERENT} == set(FAULTS), counted
+
+
+def test_the_other_theme_is_found() -> None:
+    for view in VIEWS:
+        light, dark = (read(image(view, 1400, theme)) for theme in ("light", "dark"))
+        assert differences(light, dark) > light[..., 0].size / 2
+
+
+def blank(rows: int = 40, columns: int = 50) -> Blocks:
+    return np.full((rows, columns, 3), 255, np.uint8)
+
+
+def test_blocks_may_move_by_one_and_a_height_may_differ_by_one() -> None:
+    bar, moved, none = blank(), blank(), blank()
+    bar[10:12, 5:45], moved[11:13, 5:45] = 60, 60
+    assert differences(bar, moved) == 0
+    assert differences(bar, none) == differences(none, bar) >= 80
+    assert differences(bar, bar[:-1]) == 0
+    assert differences(bar, bar[:-2]) == 40 * 50
+
+
+def test_the_images_are_small_and_those_of_the_views() -> None:
+    expected = {
+        image(view, width, theme) for view in VIEWS for width in WIDTHS for theme in ("light", "dark")
+    }
+    assert set(IMAGES.iterdir()) == expected
+    assert sum(path.stat().st_size for path in expected) < 300_000
