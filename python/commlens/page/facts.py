@@ -67,6 +67,16 @@ SELECT region_path.path, loop_bin.region, loop_bin.bin, SUM(loop_bin.iterations)
   FROM loop_bin JOIN region_path ON region_path.region = loop_bin.region
  GROUP BY loop_bin.region, loop_bin.bin ORDER BY loop_bin.region, loop_bin.bin""",
     ),
+    "iterations": (
+        "loop_time",
+        """\
+SELECT region_path.path, loop_time.region, loop_time.iteration, COUNT(DISTINCT loop_time.rank) AS ranks,
+       SUM(loop_time.iterations) AS iterations, SUM(loop_time.time_ns) AS time_ns,
+       MIN(loop_time.time_min_ns) AS least_ns, MAX(loop_time.time_max_ns) AS most_ns, SUM(loop_time.mpi_ns) AS mpi_ns
+  FROM loop_time JOIN region_path ON region_path.region = loop_time.region
+ WHERE loop_time.iteration >= 0
+ GROUP BY loop_time.region, loop_time.iteration ORDER BY loop_time.region, loop_time.iteration""",
+    ),
     "region_slices": (
         "region_slice",
         """\
