@@ -13,9 +13,10 @@ rm -rf "$results"
 mkdir -p "$results"
 failed=()
 fail() { failed+=("$@"); }
-# Tests run in parallel: an MPI test mostly waits, for its launcher or for a rank.
+# Tests run in parallel.  An MPI test keeps less than one processor busy, because it often waits for its launcher.
 workers=$(nproc)
 ((workers <= 8)) || workers=8
+mpi_workers=$((workers * 3 / 2))
 
 build() {
   tools/build.sh "$@" || { fail "build, ${*: -1}"; return 1; }
@@ -28,6 +29,7 @@ unit_tests() {
     --output-on-failure --no-tests=error --output-junit "$results/unit-$1.xml" || fail "unit tests, $1"
 }
 
+# python_tests NAME ARGUMENTS: runs pytest with these arguments; the results are called NAME.
 python_tests() {
   local name=$1
   shift
@@ -58,7 +60,7 @@ everything() {
 
 with_mpi() {
   export COMMLENS_TEST_EVIDENCE=$evidence
-  python_tests mpi tests/mpi
+  workers=$mpi_workers python_tests mpi tests/mpi
   other_mpis
 }
 
@@ -81,7 +83,7 @@ other_mpis() {
   for name in interfaces versions requests languages listing1 faults every symbols sessions communicators hosts pcontrol; do
     files+=("tests/mpi/test_$name.py")
   done
-  COMMLENS_TEST_MPI=openmpi5,mpich5,mpich5-abi,intel,intel-abi python_tests mpi-others "${files[@]}" \
+  COMMLENS_TEST_MPI=openmpi5,mpich5,mpich5-abi,intel,intel-abi workers=$mpi_workers python_tests mpi-others "${files[@]}" \
     -k 'not 16 and not 64 and not twenty_thousand and not from_fortran and not ((test_communicators.py or test_hosts.py) and intel) and (another_mpi or not test_faults.py)'
 }
 

@@ -11,7 +11,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import evidence
+import forked
 import pytest
 from profile_rows import Profile
 
@@ -499,14 +499,8 @@ def commlens(
     *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run the `commlens` command of this checkout."""
-    return subprocess.run(
-        [sys.executable, "-m", "commlens", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **(env or {})},
-    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **(env or {})}
+    return forked.run(arguments, environment, cwd or Path.cwd())
 
 
 @contextmanager

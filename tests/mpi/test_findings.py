@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 
 import pytest
-from harness import VENV, Mpi, Result
+from harness import Mpi, Result, commlens
 
 PROGRAM = "faults_to_find.c"
 
@@ -51,8 +50,8 @@ FAULTS = {
 
 def explained(result: Result) -> list[dict[str, object]]:
     """Return what `commlens explain` finds."""
-    command = [str(VENV / "commlens"), "explain", "--format", "json", str(result.profile)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = commlens("explain", "--format", "json", result.profile)
+    assert done.returncode == 0, done
     found: list[dict[str, object]] = json.loads(done.stdout)
     return found
 

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
 
 import pytest
-from harness import VENV, Mpi
+from harness import Mpi, commlens
 from profile_rows import Count
 
 
@@ -54,6 +53,6 @@ def test_the_report_shows_three_communicators(mpi: Mpi) -> None:
 
 
 def _commlens(*arguments: str) -> str:
-    done = subprocess.run([str(VENV / "commlens"), *arguments], capture_output=True, text=True, timeout=60)
+    done = commlens(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

@@ -12,13 +12,13 @@ import re
 import signal
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import harness
 import pytest
 from harness import Mpi, started
 from profile_rows import Profile
@@ -121,10 +121,7 @@ def job(
 
 def commlens(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None, code: int = 0) -> str:
     """Run the command, which ends with this exit code; return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "commlens", *arguments],
-        cwd=cwd, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **(env or {})},
-    )  # fmt: skip
+    done = harness.commlens(*arguments, cwd=cwd, env=env)
     assert done.returncode == code, done.stderr
     return done.stdout
 
