@@ -22,6 +22,7 @@ MADE = "DO NOT EDIT: written by gen/findings.py from spec/findings.toml."
 TEXTS = ("title", "show", "text", "try", "reason", "misses")
 FORMATS = ("time", "share", "count", "")
 FIELD = re.compile(r"{(\w+)(?::(\w+))?}")
+SIZE = re.compile(r"\bSIZE\(([\w.]+)\)")
 COMMON_COLUMNS = {"share", "site"}
 
 
@@ -56,6 +57,17 @@ def prepare(spec: dict[str, Any], views: dict[str, Any]) -> None:
                 raise SystemExit(f"spec/findings.toml: {name}: {error}") from None
 
 
+def size_text(match: re.Match[str]) -> str:
+    """Return SQL for the sizes of a bin: bin k has 2^(k-1) to 2^k - 1 bytes."""
+    bin = match[1]
+    return (
+        f"CASE WHEN {bin} = 0 THEN '0 B' WHEN {bin} = 1 THEN '1 B'\n"
+        f"            WHEN {bin} <= 10 THEN (1 << ({bin} - 1)) || '-' || ((1 << {bin}) - 1) || ' B'\n"
+        f"            WHEN {bin} <= 20 THEN (1 << ({bin} - 11)) || '-' || (1 << ({bin} - 10)) || ' KiB'\n"
+        f"            ELSE (1 << ({bin} - 21)) || '-' || (1 << ({bin} - 20)) || ' MiB' END"
+    )
+
+
 def query(spec: dict[str, Any], name: str) -> str:
     """Return the query of a rule, with the thresholds in place of their names."""
     rule = spec["finding"][name]
@@ -68,9 +80,8 @@ def query(spec: dict[str, Any], name: str) -> str:
             raise SystemExit(f"spec/findings.toml: {name}: there is no threshold {match[1]}")
         return str(numbers[match[1]])
 
-    sql = re.sub(
-        r"(?<![\w:]):(\w+)", value, spec["common"]["sql"].strip("\n") + "\n" + rule["sql"].strip("\n")
-    )
+    sql = SIZE.sub(size_text, spec["common"]["sql"].strip("\n") + "\n" + rule["sql"].strip("\n"))
+    sql = re.sub(r"(?<![\w:]):(\w+)", value, sql)
     if unused := sorted(rule["threshold"].keys() - used):
         raise SystemExit(f"spec/findings.toml: {name}: no use of threshold {unused[0]}")
     return sql

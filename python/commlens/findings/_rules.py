@@ -214,7 +214,10 @@ WITH whole AS (
          FROM per_key JOIN comm ON comm.id = per_key.comm GROUP BY 1, 2, 3, 4)
 SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_ns, op.name AS op,
        CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULLIF(per_family.callsite, 0) AS site,
-       CASE bin WHEN 1 THEN '1 B' ELSE (1 << (bin - 1)) || '-' || ((1 << bin) - 1) || ' B' END AS size
+       CASE WHEN bin = 0 THEN '0 B' WHEN bin = 1 THEN '1 B'
+            WHEN bin <= 10 THEN (1 << (bin - 1)) || '-' || ((1 << bin) - 1) || ' B'
+            WHEN bin <= 20 THEN (1 << (bin - 11)) || '-' || (1 << (bin - 10)) || ' KiB'
+            ELSE (1 << (bin - 21)) || '-' || (1 << (bin - 20)) || ' MiB' END AS size
   FROM run CROSS JOIN per_family JOIN op ON op.id = per_family.op JOIN family ON family.family = per_family.family
  WHERE per_rank >= 10000 AND busy_ns >= 0.1 * total AND busy_ns <= calls * CASE op.class WHEN 'collective' THEN 1000000 ELSE 100000 END
  ORDER BY share DESC LIMIT 3""",
@@ -331,7 +334,8 @@ WITH whole AS (
                                       AND per_family.bin = per_comm.bin)
 SELECT (each_ns - other_ns) * pair.calls / (ranks * elapsed) AS share, each_ns, other_ns, fastest_ns, callers, others,
        comm.name AS communicator, family.name AS family, op.name AS op, NULL AS site,
-       CASE WHEN bin = 0 THEN '0 B' WHEN bin = 1 THEN '1 B' WHEN bin <= 10 THEN (1 << (bin - 1)) || '-' || ((1 << bin) - 1) || ' B'
+       CASE WHEN bin = 0 THEN '0 B' WHEN bin = 1 THEN '1 B'
+            WHEN bin <= 10 THEN (1 << (bin - 1)) || '-' || ((1 << bin) - 1) || ' B'
             WHEN bin <= 20 THEN (1 << (bin - 11)) || '-' || (1 << (bin - 10)) || ' KiB'
             ELSE (1 << (bin - 21)) || '-' || (1 << (bin - 20)) || ' MiB' END AS size
   FROM run CROSS JOIN pair JOIN comm ON comm.id = pair.comm JOIN op ON op.id = pair.op
@@ -378,7 +382,8 @@ WITH whole AS (
          FROM step JOIN per_bin ON per_bin.op = step.op AND per_bin.bin > step.bin
         WHERE after_ns >= 4.0 * before_ns GROUP BY step.bin)
 SELECT extra_ns / total AS share, before_ns, after_ns, small_calls, beyond.calls, op.name AS op, NULL AS site,
-       CASE WHEN step.bin = 0 THEN '0 B' WHEN step.bin = 1 THEN '1 B' WHEN step.bin <= 10 THEN (1 << (step.bin - 1)) || '-' || ((1 << step.bin) - 1) || ' B'
+       CASE WHEN step.bin = 0 THEN '0 B' WHEN step.bin = 1 THEN '1 B'
+            WHEN step.bin <= 10 THEN (1 << (step.bin - 1)) || '-' || ((1 << step.bin) - 1) || ' B'
             WHEN step.bin <= 20 THEN (1 << (step.bin - 11)) || '-' || (1 << (step.bin - 10)) || ' KiB'
             ELSE (1 << (step.bin - 21)) || '-' || (1 << (step.bin - 20)) || ' MiB' END AS small
   FROM run CROSS JOIN beyond JOIN step ON step.bin = beyond.bin JOIN op ON op.id = step.op
