@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 
 import click
@@ -144,7 +145,8 @@ SELDOM = 50
 
 def chosen(case: int, number: int) -> list[tuple[str, ...]]:
     """Return the commands for a case, so that each occurs equally often over all cases."""
-    step = 59  # no divisor of how many there are: neighbours in the list do not come together
+    # Neighbours in the list do not come together.
+    step = next(step for step in count(59) if math.gcd(step, len(COMMANDS)) == 1)
     found = [COMMANDS[(case * number + i) * step % len(COMMANDS)] for i in range(number)]
     if case % SELDOM == 0:
         found.append(("call", list(CALLS)[case // SELDOM % len(CALLS)]))

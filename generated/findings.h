@@ -62,8 +62,8 @@ SELECT family,
                     THEN '#' || family ELSE '' END AS name,
        kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
   FROM joined),
-region_own AS (SELECT region, rank, SUM(outside_ns) AS outside_ns
-  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS outside_ns FROM region_time GROUP BY region, rank
+region_useful AS (SELECT region, rank, SUM(useful_ns) AS useful_ns
+  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS useful_ns FROM region_time GROUP BY region, rank
         UNION ALL
         SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
           FROM region_time AS part JOIN region ON region.id = part.region WHERE region.parent > 0
@@ -107,9 +107,9 @@ whole AS (
          FROM both CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family
         WHERE waiting >= 0.5 * (late_ns - other_ns)),
      per_region AS (
-       SELECT region_own.region, late_ns - other_ns AS difference,
-              SUM(outside_ns * (CASE WHEN rank IN (SELECT rank FROM late) THEN 1.0 / late ELSE -1.0 / others END)) AS more
-         FROM both CROSS JOIN region_own GROUP BY region_own.region),
+       SELECT region_useful.region, late_ns - other_ns AS difference,
+              SUM(useful_ns * (CASE WHEN rank IN (SELECT rank FROM late) THEN 1.0 / late ELSE -1.0 / others END)) AS more
+         FROM both CROSS JOIN region_useful GROUP BY region_useful.region),
      work AS (
        SELECT region_path.path AS work_region FROM per_region JOIN region_path ON region_path.region = per_region.region
         WHERE more >= 0.5 * difference ORDER BY more DESC LIMIT 1)
@@ -641,8 +641,8 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
  WHERE least_ns * callers >= 0.1 * total AND bytes <= calls * size * 1024
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(in region {region} {who} {late_ns:time} outside MPI, the others {other_ns:time})~",
-     R"~(WITH region_own AS (SELECT region, rank, SUM(outside_ns) AS outside_ns
-  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS outside_ns FROM region_time GROUP BY region, rank
+     R"~(WITH region_useful AS (SELECT region, rank, SUM(useful_ns) AS useful_ns
+  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS useful_ns FROM region_time GROUP BY region, rank
         UNION ALL
         SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
           FROM region_time AS part JOIN region ON region.id = part.region WHERE region.parent > 0
@@ -661,20 +661,20 @@ whole AS (
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_region AS (
-       SELECT region_own.region, MAX(outside_ns) AS most, 1.0 * SUM(outside_ns) / ranks AS average,
-              CASE WHEN COUNT(*) < ranks THEN 0 ELSE MIN(outside_ns) END AS least, elapsed, ranks, mpi
-         FROM run CROSS JOIN region_own
+       SELECT region_useful.region, MAX(useful_ns) AS most, 1.0 * SUM(useful_ns) / ranks AS average,
+              CASE WHEN COUNT(*) < ranks THEN 0 ELSE MIN(useful_ns) END AS least, elapsed, ranks, mpi
+         FROM run CROSS JOIN region_useful
         WHERE is_plain AND run.most - run.average < 0.1 * elapsed AND mpi >= 0.1 * elapsed * ranks
-        GROUP BY region_own.region),
+        GROUP BY region_useful.region),
      uneven AS (
        SELECT * FROM per_region
         WHERE per_region.most - per_region.average >= 0.1 * elapsed
           AND (per_region.most - per_region.average) * ranks <= mpi),
      late AS (
        SELECT uneven.region, uneven.most, uneven.average, elapsed, ranks, COUNT(*) AS late,
-              AVG(outside_ns) AS late_ns, MIN(rank) AS first
-         FROM uneven JOIN region_own ON region_own.region = uneven.region
-        WHERE outside_ns > (uneven.most + uneven.least) / 2 GROUP BY uneven.region)
+              AVG(useful_ns) AS late_ns, MIN(rank) AS first
+         FROM uneven JOIN region_useful ON region_useful.region = uneven.region
+        WHERE useful_ns > (uneven.most + uneven.least) / 2 GROUP BY uneven.region)
 SELECT (most - average) / elapsed AS share, late, late_ns, (average * ranks - late_ns * late) / (ranks - late) AS other_ns,
        region_path.path AS region, NULL AS site, NULL AS op,
        CASE late WHEN 1 THEN 'rank ' || first || ' spends' ELSE late || ' ranks, such as rank ' || first || ', spend' END AS who

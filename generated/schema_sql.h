@@ -591,9 +591,9 @@ UNION ALL
 SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi_ns), SUM(time_ns - mpi_ns)
   FROM region_time GROUP BY region, rank;
 )sql"
-    R"sql(CREATE VIEW region_own AS -- Time of every code region on every rank that entered it, without nested regions and without MPI.
-SELECT region, rank, SUM(outside_ns) AS outside_ns
-  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS outside_ns FROM region_time GROUP BY region, rank
+    R"sql(CREATE VIEW region_useful AS -- Time of every code region on every rank that entered it, without nested regions and without MPI.
+SELECT region, rank, SUM(useful_ns) AS useful_ns
+  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS useful_ns FROM region_time GROUP BY region, rank
         UNION ALL
         SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
           FROM region_time AS part JOIN region ON region.id = part.region WHERE region.parent > 0

@@ -370,3 +370,15 @@ def test_names_from_outside_are_escaped(run: Run, tmp_path: Path) -> None:
 def test_recorded_profiles_of_older_versions_are_read(run: Run) -> None:
     paths = sorted(path for path in RECORDED.glob("version[2-9]*.db") if "summary" not in path.name)
     assert document(run, *paths)["rows"]
+
+
+def test_a_communicator_whose_parent_is_a_set_is_matched_as_one_without_a_parent(
+    run: Run, tmp_path: Path
+) -> None:
+    builds = builders()
+    for build in builds:
+        (union,) = [comm.id for comm in build.comms.values() if comm.kind == "set"]
+        next(comm for comm in build.comms.values() if comm.name == "s0.1").parent = union
+    done = run("correlate", *write(builds, tmp_path))
+    assert done.exit_code in (0, 3), done.stderr
+    assert "MPI_Allreduce" in done.stdout

@@ -11,7 +11,7 @@ import pytest
 from fuzz import commands
 from fuzz.paths import ROOT
 
-CASES = 100
+CASES = 120
 pytestmark = pytest.mark.long
 
 

@@ -86,11 +86,12 @@ class Forest:
         """Match a profile; return the node of each of its families."""
         found: dict[int, int] = {}
         waiting = [family for family in data.families.values() if family.kind != "set"]
+        made = {family.number for family in waiting}  # a damaged profile may have a set as a parent
         while waiting:
-            ready = [family for family in waiting if family.parent is None or family.parent in found]
+            ready = [family for family in waiting if family.parent not in made or family.parent in found]
             groups: dict[tuple[Hashable, ...], list[Family]] = defaultdict(list)
             for family in ready:
-                above = None if family.parent is None else found[family.parent]
+                above = None if family.parent is None else found.get(family.parent)
                 groups[above, family.kind, family.creator, family.predefined].append(family)
             for group, families in groups.items():
                 self._match(run, group, families, found)

@@ -1204,18 +1204,18 @@ SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi
 """,
         since=5,
     ),
-    'region_own': Relation(
+    'region_useful': Relation(
         'view',
         'Time of every code region on every rank that entered it, without nested regions and without MPI.',
         (
             Column('region', 'INTEGER', '', 'The region, region.id; never 0.'),
             Column('rank', 'INTEGER', '', 'World rank.'),
-            Column('outside_ns', 'INTEGER', 'ns', 'Time in the region outside measured MPI calls, without nested regions. With several threads, their sum.'),
+            Column('useful_ns', 'INTEGER', 'ns', 'Time in the region outside measured MPI calls, without nested regions. With several threads, their sum.'),
         ),
         """\
-CREATE VIEW region_own AS -- Time of every code region on every rank that entered it, without nested regions and without MPI.
-SELECT region, rank, SUM(outside_ns) AS outside_ns
-  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS outside_ns FROM region_time GROUP BY region, rank
+CREATE VIEW region_useful AS -- Time of every code region on every rank that entered it, without nested regions and without MPI.
+SELECT region, rank, SUM(useful_ns) AS useful_ns
+  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS useful_ns FROM region_time GROUP BY region, rank
         UNION ALL
         SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
           FROM region_time AS part JOIN region ON region.id = part.region WHERE region.parent > 0
