@@ -9,6 +9,7 @@ Out: generated/findings.h                  the rules for the library, with the v
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sqlite3
 import sys
@@ -124,6 +125,7 @@ inline constexpr long long shortest_run_with_findings_ns = {spec["common"]["thre
 
 def python_text(spec: dict[str, Any]) -> str:
     """Return python/commlens/findings/_rules.py."""
+    common = os.path.commonprefix([query(spec, name) for name in spec["finding"]]).rpartition("\n")[0]
 
     def rule_text(name: str, rule: dict[str, Any]) -> str:
         evidence = "".join(
@@ -136,7 +138,7 @@ def python_text(spec: dict[str, Any]) -> str:
             + "".join(f"        {'advice' if key == 'try' else key}={rule[key]!r},\n" for key in TEXTS)
             + f"        thresholds={thresholds!r},\n"
             f"        evidence=(\n{evidence}        ),\n"
-            f'        sql="""\\\n{query(spec, name)}""",\n'
+            f'        sql=COMMON + """{query(spec, name).removeprefix(common)}""",\n'
             "    ),\n"
         )
 
@@ -164,6 +166,10 @@ class Rule(NamedTuple):
     evidence: tuple[tuple[str, str, str], ...]
     sql: str
 
+
+COMMON = """\\
+{common}"""
+"""Begins each query."""
 
 RULES = (
 {rules})

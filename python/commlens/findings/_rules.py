@@ -22,6 +22,15 @@ class Rule(NamedTuple):
     sql: str
 
 
+COMMON = """\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),"""
+"""Begins each query."""
+
 RULES = (
     Rule(
         name='late_ranks',
@@ -38,13 +47,7 @@ RULES = (
             ('other_ns', 'time outside MPI of the others, on average', 'time'),
             ('waiting_ns', 'time that the others spend longer in this call', 'time'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      late AS (
        SELECT rank, app_ns - mpi_ns AS outside FROM run CROSS JOIN rank
         WHERE is_plain AND most - average >= 0.1 * elapsed AND app_ns - mpi_ns > (most + least) / 2),
@@ -108,13 +111,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
             ('outside_ns', 'time outside MPI per rank', 'time'),
             ('fit', 'variance that a straight line explains', 'share'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      place AS (
        SELECT key.op, key.comm, key.callsite, cell.rank, SUM(cell.time_ns) AS t
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
@@ -154,13 +151,7 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
             ('last_ns', 'time in the call of the member that arrives last', 'time'),
             ('other_ns', 'time in the call of the others, on average', 'time'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      per_rank AS (
        SELECT key.comm, key.op, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
@@ -195,13 +186,7 @@ SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per
             ('per_rank', 'calls per rank', 'count'),
             ('each_ns', 'time per call', 'time'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      per_key AS (
        SELECT key.op, key.comm, key.callsite, key.bin, SUM(cell.calls) AS calls, COUNT(*) AS callers,
               CASE op.class WHEN 'collective' THEN MIN(cell.time_ns) * COUNT(*) ELSE SUM(cell.time_ns) END AS busy_ns
@@ -235,13 +220,7 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
             ('per_rank', 'calls of the rank with most', 'count'),
             ('time_ns', 'time in them per rank', 'time'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      per_rank AS (
        SELECT key.op, key.callsite, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS t
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
@@ -272,13 +251,7 @@ SELECT 1.0 * t / total AS share, per_rank, t / ranks AS time_ns, op.name AS op, 
             ('calls', 'calls of this rank', 'count'),
             ('time_ns', 'time in them', 'time'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      per_rank AS (
        SELECT key.op, key.callsite, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS t
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
@@ -307,13 +280,7 @@ SELECT 1.0 * SUM(t) / total AS share, per_rank.rank, MAX(per_rank.calls) AS call
             ('other_ns', 'time per call of its siblings', 'time'),
             ('callers', 'members of the communicator', 'count'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      per_member AS (
        SELECT comm.family, key.comm, key.op, key.bin, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
          FROM run CROSS JOIN key CROSS JOIN comm CROSS JOIN op CROSS JOIN cell
@@ -359,13 +326,7 @@ SELECT (each_ns - other_ns) * pair.calls / (ranks * elapsed) AS share, each_ns, 
             ('small_calls', 'calls with the smaller messages', 'count'),
             ('calls', 'calls with all larger messages', 'count'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      per_bin AS (
        SELECT key.op, key.bin, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
@@ -405,13 +366,7 @@ SELECT extra_ns / total AS share, before_ns, after_ns, small_calls, beyond.calls
             ('each_ns', 'time in them per rank', 'time'),
             ('least_ns', 'time in them of the rank with the least', 'time'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      per_rank AS (
        SELECT key.comm, key.callsite, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
@@ -441,13 +396,7 @@ SELECT 1.0 * t / total AS share, t / callers AS each_ns, least_ns, callers, call
             ('block', 'bytes for each member, on average', 'count'),
             ('least_ns', 'time in the calls of the fastest rank', 'time'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      per_place AS (
        SELECT key.op, key.comm, key.callsite, comm.size, comm.family, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls,
               SUM(cell.bytes_sent) AS bytes, cell.rank
@@ -480,13 +429,7 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
             ('late_ns', 'their time outside MPI in the region, on average', 'time'),
             ('other_ns', 'time outside MPI in the region of the others, on average', 'time'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      per_region AS (
        SELECT region_useful.region, MAX(useful_ns) AS most, 1.0 * SUM(useful_ns) / ranks AS average,
               CASE WHEN COUNT(*) < ranks THEN 0 ELSE MIN(useful_ns) END AS least, elapsed, ranks, mpi
@@ -524,13 +467,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, (average * ranks - la
             ('after', 'share of MPI in the last quarter', 'share'),
             ('fit', 'variance that a straight line explains', 'share'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      slots AS (
        SELECT CAST(elapsed / slice_ns AS INTEGER) AS slots, slice_ns, ranks, total, mpi
          FROM run CROSS JOIN (SELECT CAST(value AS INTEGER) AS slice_ns FROM meta WHERE key = 'slice_ns')
@@ -566,13 +503,7 @@ SELECT 1.0 * mpi / total - before AS share, before, after, y AS average,
             ('waiting_ns', 'time of each other rank in messages', 'time'),
             ('hub_ns', 'time of the rank in the same', 'time'),
         ),
-        sql="""\
-WITH whole AS (
-       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
-              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
-     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+        sql=COMMON + """
      per_rank AS (
        SELECT cell.rank, SUM(cell.time_ns) AS t
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
