@@ -30,10 +30,10 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from harness import ROOT, Mpi
+from harness import ROOT, Mpi, alive
 from harness import commlens as command
 from profile_rows import Profile
-from test_survive import Running, alive, check_counts, job
+from test_survive import Running, check_counts, job
 
 STATE = ROOT / "build" / "kills"
 MPIS = ("openmpi", "mpich")

@@ -34,7 +34,7 @@ def run(
     """Run `commlens` and return how it ended, like subprocess.run()."""
     command = ["commlens", *map(str, arguments)]
     with _one_at_a_time, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        server = _server()
+        server = _server(os.getpid())
         assert server.stdin is not None
         assert server.stdout is not None
         paths = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err)]
@@ -57,8 +57,8 @@ def run(
 
 
 @functools.cache
-def _server() -> subprocess.Popen[bytes]:
-    """Start the process; it ends with this one."""
+def _server(of: int) -> subprocess.Popen[bytes]:  # noqa: ARG001
+    """Start the process of a process; it ends with that one, and a fork of that one has its own."""
     environment = {**os.environ, "PYTHONPATH": str(PYTHON), "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, __file__], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -537,8 +537,16 @@ def kill_at_once(pids: Sequence[int]) -> None:
             os.kill(parent, signal.SIGCONT)
 
 
+def alive(pid: int) -> bool:
+    """Return whether the process is there and no zombie."""
+    try:
+        return pid > 0 and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
-    """Kill the remaining processes of a launch.
+    """Kill the remaining processes of a launch, and wait for their end.
 
     Launchers put ranks in process groups, some in sessions, of their own.
     """
@@ -546,13 +554,18 @@ def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
         leader.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             leader.wait(5)
+    killed = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError):
             if f"{LAUNCH_MARK}={mark}\0".encode() in (entry / "environ").read_bytes():
                 os.kill(int(entry.name), signal.SIGKILL)
+                killed.append(int(entry.name))
     leader.wait(5)
+    end = time.monotonic() + 5
+    while any(map(alive, killed)) and time.monotonic() < end:
+        time.sleep(0.005)
 
 
 @contextlib.contextmanager

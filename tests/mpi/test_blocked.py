@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from harness import ROOT, Mpi, commlens, started
+from harness import ROOT, Mpi, alive, commlens, started
 from profile_rows import Profile
-from test_survive import alive
 
 RANKS = 3
 PROGRAM = ROOT / "tests" / "mpi" / "programs" / "blocked.c"

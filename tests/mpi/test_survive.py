@@ -20,7 +20,7 @@ from pathlib import Path
 
 import harness
 import pytest
-from harness import Mpi, started
+from harness import Mpi, alive, started
 from profile_rows import Profile
 
 RANKS = 4
@@ -90,14 +90,6 @@ class Running:
             assert time.monotonic() < end, "ranks outlive their launcher"
             time.sleep(0.01)
         return code
-
-
-def alive(pid: int) -> bool:
-    """Return whether the process is there and no zombie."""
-    try:
-        return pid > 0 and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 @contextmanager
