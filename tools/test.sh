@@ -16,7 +16,6 @@ fail() { failed+=("$@"); }
 # Tests run in parallel.  An MPI test keeps less than one processor busy, because it often waits for its launcher.
 workers=$(nproc)
 ((workers <= 8)) || workers=8
-mpi_workers=$((workers * 3 / 2))
 
 build() {
   tools/build.sh "$@" || { fail "build, ${*: -1}"; return 1; }
@@ -60,7 +59,7 @@ everything() {
 
 with_mpi() {
   export COMMLENS_TEST_EVIDENCE=$evidence
-  workers=$mpi_workers python_tests mpi tests/mpi
+  python_tests mpi tests/mpi
   other_mpis
 }
 
