@@ -25,6 +25,7 @@ KEYS = {
 PEERS = {"two_sided", "one_sided", "collective"}
 PARTS = {"sends", "receives", "out_message", "in_message"}
 REACHES = {"all", "later", "apart"}
+WAITS = {"last", "root", "others", "lower"}
 
 
 class SpecError(Exception):
@@ -45,6 +46,7 @@ class ByteRule:
 
     parts: tuple[str, ...] = ()
     reach: str = "none"
+    waits: str = "none"
 
 
 @dataclass(frozen=True)
@@ -129,11 +131,12 @@ def read_classes(spec: dict[str, Any]) -> dict[str, CallClass]:
 def read_rules(spec: dict[str, Any]) -> dict[str, ByteRule]:
     """Return the byte rules."""
     for name, facts in spec["rule"].items():
-        check_keys(facts, {"parts", "reach"}, f"rule '{name}'")
+        check_keys(facts, {"parts", "reach", "waits"}, f"rule '{name}'")
         check_values(facts["parts"], PARTS, f"parts of rule '{name}'")
         check_values([facts["reach"]] if "reach" in facts else [], REACHES, f"reach of rule '{name}'")
+        check_values([facts["waits"]] if "waits" in facts else [], WAITS, f"waits of rule '{name}'")
     return {
-        name: ByteRule(tuple(facts["parts"]), facts.get("reach", "none"))
+        name: ByteRule(tuple(facts["parts"]), facts.get("reach", "none"), facts.get("waits", "none"))
         for name, facts in spec["rule"].items()
     }
 

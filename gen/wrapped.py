@@ -56,6 +56,11 @@ class Wrapped:
         return self.policy.of_class.peers if self.policy.volume and not self.is_persistent else ""
 
     @property
+    def is_sampled(self) -> bool:
+        """Whether its calls are sampled, to split their time into waiting and operation."""
+        return self.policy.of_rule.waits != "none" and self.request is None
+
+    @property
     def has_arrays_of_counts(self) -> bool:
         """Whether the blocks of a collective are of different sizes."""
         return any(p.array and p.name.endswith("counts") for p in self.form.parameters)
@@ -165,6 +170,8 @@ class Wrapped:
             has_sender = self.policy.of_class.peers == "two_sided"
             arrived = ["receives", "in_message"] if has_sender else ["receives"]
             parts += [part for part in arrived if part not in parts]
+        if self.is_sampled:
+            parts.append("sampled")
         return " | ".join(f"CachedCall::{p}" for p in parts) or "CachedCall::nothing"
 
     @property

@@ -138,6 +138,8 @@ def counted(w: Wrapped) -> list[str]:
             else f"  if (rc == MPI_SUCCESS) volume.received = {bytes_received};"
         )
     cell = "" if w.words is None else "Cell& cell = "
+    if w.is_sampled:
+        lines.append("  call.meet(comm_view, volume, rc);")
     if w.request is not None:
         lines.append(f"  {cell}call.record_request(comm_view, {volume}, rc, {w.request.name}, {w.flags});")
     else:

@@ -33,6 +33,7 @@ enum class Option {
   flush_every,
   aggregators,
   detail,
+  waiting,
   matrix,
   matrix_by,
   matrix_pairs,
@@ -62,6 +63,7 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_FLUSH_EVERY", "flush_every", "0", OptionType::number_, false, ""},
     {"COMMLENS_AGGREGATORS", "aggregators", "0", OptionType::number_, false, ""},
     {"COMMLENS_DETAIL", "detail", "full", OptionType::choice_, false, "full summary"},
+    {"COMMLENS_WAITING", "waiting", "1", OptionType::bool_, false, ""},
     {"COMMLENS_MATRIX", "matrix", "p2p", OptionType::choice_, false, "off p2p all"},
     {"COMMLENS_MATRIX_BY", "matrix_by", "none", OptionType::choice_, false, "none region slice both"},
     {"COMMLENS_MATRIX_PAIRS", "matrix_pairs", "65536", OptionType::number_, false, ""},
@@ -72,6 +74,6 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 26;
+inline constexpr int option_count = 27;
 
 }  // namespace commlens

@@ -491,6 +491,91 @@ struct Peer {
   }
 };
 
+struct Waiting {
+  static constexpr char table[] = "waiting";
+  static constexpr char values[] = "(\"comm\", \"op\", \"bin\", \"region\", \"rank\", \"samples\", \"time_ns\", \"waiting_ns\", \"last\", \"late_ns\", \"behind_ns\", \"between_ns\", \"outside_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  Integer comm;
+  Integer op;
+  Integer bin;
+  Integer region;
+  Integer rank;
+  Integer samples;
+  Integer time_ns;
+  Integer waiting_ns;
+  Integer last;
+  Integer late_ns;
+  Integer behind_ns;
+  Integer between_ns;
+  Integer outside_ns;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("waiting.comm", comm);
+    visit("waiting.op", op);
+    visit("waiting.bin", bin);
+    visit("waiting.region", region);
+    visit("waiting.rank", rank);
+    visit("waiting.samples", samples);
+    visit("waiting.time_ns", time_ns);
+    visit("waiting.waiting_ns", waiting_ns);
+    visit("waiting.last", last);
+    visit("waiting.late_ns", late_ns);
+    visit("waiting.behind_ns", behind_ns);
+    visit("waiting.between_ns", between_ns);
+    visit("waiting.outside_ns", outside_ns);
+  }
+};
+
+struct Sampled {
+  static constexpr char table[] = "sampled";
+  static constexpr char values[] = "(\"comm\", \"op\", \"bin\", \"samples\", \"collectives\", \"across\", \"time_ns\", \"waiting_ns\", \"error_ns\", \"spread_ns\", \"late_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  Integer comm;
+  Integer op;
+  Integer bin;
+  Integer samples;
+  Integer collectives;
+  Integer across;
+  Integer time_ns;
+  Integer waiting_ns;
+  Integer error_ns;
+  Integer spread_ns;
+  Integer late_ns;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("sampled.comm", comm);
+    visit("sampled.op", op);
+    visit("sampled.bin", bin);
+    visit("sampled.samples", samples);
+    visit("sampled.collectives", collectives);
+    visit("sampled.across", across);
+    visit("sampled.time_ns", time_ns);
+    visit("sampled.waiting_ns", waiting_ns);
+    visit("sampled.error_ns", error_ns);
+    visit("sampled.spread_ns", spread_ns);
+    visit("sampled.late_ns", late_ns);
+  }
+};
+
+struct Unsplit {
+  static constexpr char table[] = "unsplit";
+  static constexpr char values[] = "(\"comm\", \"op\", \"bin\", \"reason\", \"calls\") VALUES (?, ?, ?, ?, ?)";
+  Integer comm;
+  Integer op;
+  Integer bin;
+  Text reason;
+  Integer calls;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("unsplit.comm", comm);
+    visit("unsplit.op", op);
+    visit("unsplit.bin", bin);
+    visit("unsplit.reason", reason);
+    visit("unsplit.calls", calls);
+  }
+};
+
 struct Scope {
   static constexpr char table[] = "scope";
   static constexpr char values[] = "(\"id\", \"family\", \"comm\", \"op\", \"bin\", \"callsite\", \"key\", \"members\", \"region\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";

@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 10;
+inline constexpr int schema_version = 11;
 inline constexpr int application_id = 1129073742;
 
 // Turns an empty database into an empty profile: identification and tables.
 inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 10;
+    R"sql(PRAGMA user_version = 11;
 )sql"
     R"sql(CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI library and options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -234,6 +234,47 @@ inline constexpr char tables_sql[] =
   posted TEXT -- For a message inside a collective: how the MPI library posted it, as a non-blocking send, a blocking one, or by starting a persistent request. NULL for other messages.
 );
 )sql"
+    R"sql(CREATE TABLE waiting ( -- How long each rank waited for others in sampled collectives (COMMLENS_WAITING). Of each communicator, procedure and message size, all members sample the same calls, spread over the run; the rows add up those that could be split into waiting and operation. The share waiting_ns / time_ns estimates that of all calls (view split). In a barrier, an allreduce, an alltoall and the like a rank waits until the last member has entered; in a broadcast or scatter the others wait for the root; in a reduce or gather the root waits for the others. Empty in a profile of summary detail.
+  comm INTEGER REFERENCES comm(id), -- Communicator.
+  op INTEGER REFERENCES op(id), -- MPI procedure: a blocking collective.
+  bin INTEGER, -- Message size bin, as in key.bin.
+  region INTEGER REFERENCES region(id), -- Code region in which the rank made the calls.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  samples INTEGER, -- Sampled calls.
+  time_ns INTEGER, -- [ns] Time of the rank in these calls.
+  waiting_ns INTEGER, -- [ns] The part of it in which the rank waited.
+  last INTEGER, -- Number of these calls in which others waited for this rank longer than for any other.
+  late_ns INTEGER, -- [ns] Sum over these of the time for which others waited for this rank alone, as in sampled.late_ns.
+  behind_ns INTEGER, -- [ns] Sum over the calls of the time from the first entry of a member to the entry of this rank.
+  between_ns INTEGER, -- [ns] Time of the rank from one sampled call of this communicator, procedure and size to the next.
+  outside_ns INTEGER, -- [ns] The part of between_ns outside measured MPI calls. If a rank that is last has more of it than others, it computed longer; if not, it came late out of other MPI calls.
+  PRIMARY KEY (comm, op, bin, region, rank)
+) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE sampled ( -- The sampled collectives that could be split: one row per communicator, procedure and message size, with sums over all members. In the index if the profile has shards.
+  comm INTEGER REFERENCES comm(id), -- Communicator.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  bin INTEGER, -- Message size bin, as in key.bin.
+  samples INTEGER, -- Sampled calls, each counted once for all its members.
+  collectives INTEGER, -- All calls, counted in the same way.
+  across INTEGER, -- Sampled calls whose members are on several machines. Their clocks differ, so waiting is computed from the durations: a rank waited as long as its call took longer than that of the last. Its error is the time from the first to the last return of a member.
+  time_ns INTEGER, -- [ns] Time in the sampled calls, sum over the members.
+  waiting_ns INTEGER, -- [ns] The part of it in which members waited for others.
+  error_ns INTEGER, -- [ns] Standard error of the waiting in all calls that view split estimates: 0 if every call was sampled, NULL if fewer than four were.
+  spread_ns INTEGER, -- [ns] Median of the time from the first entry of a member to the last.
+  late_ns INTEGER, -- [ns] Sum over the samples of the time for which others waited for the last alone: from the entry of the last but one to its own; in a broadcast or scatter from the first entry of another rank to that of the root.
+  PRIMARY KEY (comm, op, bin)
+) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE unsplit ( -- Sampled collectives that could not be split into waiting and operation. In the index if the profile has shards.
+  comm INTEGER REFERENCES comm(id), -- Communicator.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  bin INTEGER, -- Message size bin, as in key.bin.
+  reason TEXT, -- members: some members have no sample of the call, because they paused, had less memory, or ended early. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines, whose clocks differ. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members. prefix: a prefix sum, in which each rank waits for those below it.
+  calls INTEGER, -- Number of sampled calls.
+  PRIMARY KEY (comm, op, bin, reason)
+) WITHOUT ROWID;
+)sql"
     R"sql(CREATE TABLE scope ( -- The scopes of the distributions in table spread, in a profile of summary detail; else empty. NULL in a column means all values together: a scope in which all columns but members are NULL is the whole run. If procedure and size have only one call site, the scope of this call site stands for all.
   id INTEGER PRIMARY KEY, -- Number within this file.
   family INTEGER, -- Family of communicators, comm.family, or NULL; scopes of single communicators have none.
@@ -301,7 +342,7 @@ inline constexpr char tables_sql[] =
 inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 10;
+    R"sql(PRAGMA user_version = 11;
 )sql"
     R"sql(CREATE TABLE meta (key TEXT,value TEXT,PRIMARY KEY (key)) WITHOUT ROWID;
 )sql"
@@ -344,6 +385,12 @@ inline constexpr char bare_tables_sql[] =
     R"sql(CREATE TABLE flow (id INTEGER PRIMARY KEY,name TEXT,outward INTEGER);
 )sql"
     R"sql(CREATE TABLE peer (comm INTEGER REFERENCES comm(id),flow INTEGER REFERENCES flow(id),op INTEGER REFERENCES op(id),call_bin INTEGER,region INTEGER REFERENCES region(id),slice INTEGER,rank INTEGER REFERENCES rank(rank),peer INTEGER,first INTEGER,peers INTEGER,bin INTEGER,messages INTEGER,bytes INTEGER,posted TEXT);
+)sql"
+    R"sql(CREATE TABLE waiting (comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,region INTEGER REFERENCES region(id),rank INTEGER REFERENCES rank(rank),samples INTEGER,time_ns INTEGER,waiting_ns INTEGER,last INTEGER,late_ns INTEGER,behind_ns INTEGER,between_ns INTEGER,outside_ns INTEGER,PRIMARY KEY (comm, op, bin, region, rank)) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE sampled (comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,samples INTEGER,collectives INTEGER,across INTEGER,time_ns INTEGER,waiting_ns INTEGER,error_ns INTEGER,spread_ns INTEGER,late_ns INTEGER,PRIMARY KEY (comm, op, bin)) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE unsplit (comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,reason TEXT,calls INTEGER,PRIMARY KEY (comm, op, bin, reason)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE scope (id INTEGER PRIMARY KEY,family INTEGER,comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,callsite INTEGER REFERENCES callsite(id),key INTEGER REFERENCES key(id),members INTEGER,region INTEGER REFERENCES region(id));
 )sql"
@@ -599,6 +646,28 @@ SELECT region, rank, SUM(useful_ns) AS useful_ns
           FROM region_time AS part JOIN region ON region.id = part.region WHERE region.parent > 0
          GROUP BY region.parent, part.rank)
  GROUP BY region, rank;
+)sql"
+    R"sql(CREATE VIEW split AS -- Time in blocking collectives, split into waiting for other ranks and the operation itself, by family of communicators, procedure and message size. Estimated: for each communicator and rank, the share of waiting in its sampled calls times the time of all its calls; communicators of a family that have no samples have the share of the others. Rows without samples are left out.
+WITH part AS (
+       SELECT comm, op, bin, rank, 1.0 * SUM(waiting_ns) / SUM(time_ns) AS share
+         FROM waiting GROUP BY comm, op, bin, rank HAVING SUM(time_ns) > 0),
+     counted AS (
+       SELECT key.comm, key.op, key.bin, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS time_ns
+         FROM cell JOIN key ON key.id = cell.key
+        WHERE EXISTS (SELECT 1 FROM sampled AS s WHERE s.op = key.op)
+        GROUP BY key.comm, key.op, key.bin, cell.rank),
+     waited AS (
+       SELECT comm.family, counted.op, counted.bin, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
+              1.0 * SUM(time_ns) * SUM(time_ns * share)
+              / NULLIF(SUM(CASE WHEN share IS NOT NULL THEN time_ns END), 0) AS waiting_ns
+         FROM counted JOIN comm ON comm.id = counted.comm LEFT JOIN part USING (comm, op, bin, rank)
+        GROUP BY comm.family, counted.op, counted.bin),
+     seen AS (
+       SELECT comm.family, op, bin, SUM(samples) AS samples, SUM(time_ns) AS sampled_ns
+         FROM sampled JOIN comm ON comm.id = sampled.comm GROUP BY comm.family, op, bin)
+SELECT family, op, bin, calls, time_ns, samples, sampled_ns, CAST(waiting_ns AS INTEGER) AS waiting_ns,
+       time_ns - CAST(waiting_ns AS INTEGER) AS operation_ns
+  FROM waited JOIN seen USING (family, op, bin) WHERE waiting_ns IS NOT NULL;
 )sql"
     R"sql(CREATE VIEW region_total AS -- Totals of every code region over the ranks, with the efficiencies of the POP methodology (docs/reference/efficiency.md); region 0 is the whole run.
 WITH total AS (

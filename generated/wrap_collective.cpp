@@ -19,22 +19,23 @@ COMMLENS_APART int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Da
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Allgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Allgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
   if (!call.is_cached()) return wrap_MPI_Allgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   const auto next = next_of(&wrap_MPI_Allgather<entry>, entry, 6);
   call.start_in(op::MPI_Allgather, comm);
@@ -54,16 +55,17 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
@@ -110,6 +112,7 @@ int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -126,6 +129,7 @@ int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -172,22 +176,23 @@ COMMLENS_APART int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int co
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Allreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Allreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Allreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Allreduce<entry>, entry, 15);
   call.start_in(op::MPI_Allreduce, comm);
@@ -207,16 +212,17 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
@@ -263,22 +269,23 @@ COMMLENS_APART int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Dat
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Alltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Alltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
   if (!call.is_cached()) return wrap_MPI_Alltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   const auto next = next_of(&wrap_MPI_Alltoall<entry>, entry, 19);
   call.start_in(op::MPI_Alltoall, comm);
@@ -298,16 +305,17 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
@@ -354,6 +362,7 @@ int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sd
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -370,6 +379,7 @@ int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -416,6 +426,7 @@ int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sd
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -432,6 +443,7 @@ int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -478,22 +490,23 @@ COMMLENS_APART int wrap_MPI_Barrier(MPI_Comm comm) {
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm))) {
-      call.count<CachedCall::out_message>(*again);
+      call.count<CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Barrier(MPI_Comm comm) {
-  CachedPath<CachedCall::out_message> call(op::MPI_Barrier, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::out_message | CachedCall::sampled> call(op::MPI_Barrier, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Barrier<entry>(comm);
   const auto next = next_of(&wrap_MPI_Barrier<entry>, entry, 34);
   call.start_in(op::MPI_Barrier, comm);
@@ -529,22 +542,23 @@ COMMLENS_APART int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Bcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Bcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
   if (!call.is_cached()) return wrap_MPI_Bcast<entry>(buffer, count, datatype, root, comm);
   const auto next = next_of(&wrap_MPI_Bcast<entry>, entry, 36);
   call.start_in(op::MPI_Bcast, comm);
@@ -564,16 +578,17 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
@@ -620,22 +635,23 @@ COMMLENS_APART int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Exscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Exscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Exscan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Exscan<entry>, entry, 112);
   call.start_in(op::MPI_Exscan, comm);
@@ -655,16 +671,17 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
@@ -711,22 +728,23 @@ COMMLENS_APART int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datat
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Gather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Gather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
   if (!call.is_cached()) return wrap_MPI_Gather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const auto next = next_of(&wrap_MPI_Gather<entry>, entry, 207);
   call.start_in(op::MPI_Gather, comm);
@@ -746,16 +764,17 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
@@ -802,6 +821,7 @@ int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -818,6 +838,7 @@ int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -1713,22 +1734,23 @@ COMMLENS_APART int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Reduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Reduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
   if (!call.is_cached()) return wrap_MPI_Reduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm);
   const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 383);
   call.start_in(op::MPI_Reduce, comm);
@@ -1748,16 +1770,17 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
@@ -1804,6 +1827,7 @@ int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvco
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -1820,6 +1844,7 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -1836,22 +1861,23 @@ COMMLENS_APART int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recv
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(recvcount), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Reduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 391);
   call.start_in(op::MPI_Reduce_scatter_block, comm);
@@ -1871,16 +1897,17 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(recvcount), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
@@ -1957,22 +1984,23 @@ COMMLENS_APART int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, 
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Scan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Scan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Scan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 417);
   call.start_in(op::MPI_Scan, comm);
@@ -1992,16 +2020,17 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
@@ -2048,22 +2077,23 @@ COMMLENS_APART int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Data
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Scatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Scatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
   if (!call.is_cached()) return wrap_MPI_Scatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 421);
   call.start_in(op::MPI_Scatter, comm);
@@ -2083,16 +2113,17 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
 }
 
@@ -2139,6 +2170,7 @@ int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int dis
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;
@@ -2155,6 +2187,7 @@ int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
+  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
   call.collective(comm_view, volume);
   return rc;

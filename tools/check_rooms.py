@@ -49,13 +49,14 @@ IMPORTS: dict[str, str] = {
     "matrix": "base render profile selection algorithms",
     "overhead": "base launch render",
     "compare": "base symbols render profile selection reports algorithms overhead",
+    "waiting": "base render profile selection reports",
     "charts": "base render profile compare",
     "page": "base symbols render profile reports findings algorithms matrix compare charts",
     "doctor": "base launch symbols",
     "export": "base profile selection",
     "frames": "base profile export page",
     "__init__": "annotate frames",
-    "cli": "base render profile selection reports findings jobs algorithms matrix overhead compare charts page doctor export",
+    "cli": "base render profile selection reports findings jobs algorithms matrix overhead compare waiting charts page doctor export",
     "__main__": "cli",
 }
 """The same for python/commlens/; each file beside its folders counts as a folder."""

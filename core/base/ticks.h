@@ -30,6 +30,7 @@ class TickScale {
     const double exact = static_cast<double>(duration) * ns_per_tick_ + 0.5;
     return exact < 0x1p62 ? static_cast<Ns>(exact) : Ns{1} << 62;
   }
+  double ns_per_tick() const noexcept { return ns_per_tick_; }
   Ticks ticks(Ns duration) const noexcept { return static_cast<Ticks>(static_cast<double>(duration) / ns_per_tick_); }
 
  private:

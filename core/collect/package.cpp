@@ -181,6 +181,7 @@ struct Referenced {
       comms[p.comm] = 1;
     }
     for (const auto& [at, sum] : counted.peers) comms[comm_of_peer(at.first)] = 1;
+    for (const StratumSamples& stratum : counted.samples) comms[comm_of_key(stratum.key)] = 1;
     // Communicators that the application created are sent even if it never used them; MPI_COMM_SELF and sets only if it
     // used them.  Children come after their parents, and sets after their members.  One pass from the end therefore
     // finds all communicators that others refer to.
@@ -201,8 +202,8 @@ struct Referenced {
 // Writes one process; Profile::read() reads it in the same order.
 class Package {
  public:
-  Package(const Counted& counted, bool is_summary)
-      : counted_(counted), scale_(counted.scale), is_summary_(is_summary), referenced_(counted) {}
+  Package(const Counted& counted, bool is_summary, std::uint32_t samples)
+      : counted_(counted), scale_(counted.scale), is_summary_(is_summary), samples_(samples), referenced_(counted) {}
 
   std::vector<char> bytes(Clocked collecting, const Sliced& slices, bool slices_folded) {
     write_facts();
@@ -213,6 +214,7 @@ class Package {
     write_positions();
     write(out_, counted_.regions, scale_);
     write(out_, is_summary_ ? Peers() : counted_.peers, slices.width);
+    write_samples();
     out_.number(counted_.notices.size());
     for (const NoticeText& notice : counted_.notices) {
       out_.number(static_cast<std::uint64_t>(notice.kind));
@@ -341,6 +343,33 @@ class Package {
     }
   }
 
+  void write_samples() {
+    out_.number(combine(counted_.facts.machine, identity_of(counted_.facts.node.data(), counted_.facts.node.size())));
+    out_.real(scale_.ns_per_tick());
+    out_.number(counted_.started);
+    const std::vector<StratumSamples> none;
+    const std::vector<StratumSamples>& all = is_summary_ ? none : counted_.samples;
+    out_.number(all.size());
+    for (StratumSamples stratum : all) {
+      const CommRecord& comm = *counted_.comms[comm_of_key(stratum.key)];
+      thin_out(stratum, comm.identity, samples_);
+      out_.number(comm_of_key(stratum.key));
+      out_.number(op_of_key(stratum.key));
+      out_.number(bin_of_key(stratum.key));
+      out_.number(stratum.samples.size());
+      Sample before{};
+      for (const Sample& s : stratum.samples) {
+        out_.number(s.number - before.number);
+        out_.signed_number(static_cast<std::int64_t>(s.entered - before.entered));
+        out_.number(s.left > s.entered ? s.left - s.entered : 0);
+        out_.signed_number(static_cast<std::int64_t>(s.mpi - before.mpi));
+        out_.number(s.region);
+        out_.number(s.flags);
+        before = s;
+      }
+    }
+  }
+
   // Within a process, identities are unique in one world only; combine() makes them unique across worlds.
   Identity in_world(const CommRecord& c) const {
     if (c.kind == CommKind::none) return 0;
@@ -352,24 +381,25 @@ class Package {
   const Counted& counted_;
   const TickScale& scale_;
   bool is_summary_;
+  std::uint32_t samples_;  // of each stratum
   Referenced referenced_;
   WireWriter out_;
 };
 
 }  // namespace
 
-std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan) {
+std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan, std::uint32_t samples) {
   Sliced wide = counted.slices;
   if (const Ticks width = first_slice_width << plan.doublings; width > wide.width) {
     Sliced empty;
     empty.width = width;
     wide = added_up({wide, empty});
   }
-  return Package(counted, false).bytes(collecting, wide, plan.folded);
+  return Package(counted, false, samples).bytes(collecting, wide, plan.folded);
 }
 
 std::vector<char> packed_for_summary(const Counted& counted, Clocked collecting) {
-  return Package(counted, true).bytes(collecting, {}, false);
+  return Package(counted, true, 0).bytes(collecting, {}, false);
 }
 
 }  // namespace commlens

@@ -42,11 +42,22 @@ struct Clocked {
   Ticks (*clock)();
 };
 
-// Returns the package of one rank, for Profile::add().  collecting: when this rank began to collect.
-std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan);
+// Returns the package of one rank, for Profile::add().  collecting: when this rank began to collect.  samples: of each
+// stratum.
+std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan,
+                         std::uint32_t samples = most_samples);
 
-// The same for a summary: without slices and peers, and with one communicator for all siblings that one collective call
-// created.
+// Returns how many samples of each stratum the ranks of a job send, so that one that receives those of all is done in a
+// fraction of a second.  strata: the largest number of a rank.
+inline constexpr std::uint32_t samples_for(std::uint64_t world_size, std::uint64_t strata) {
+  constexpr std::uint64_t of_all = 1 << 18;
+  const std::uint64_t each = of_all / (world_size * strata == 0 ? 1 : world_size * strata);
+  if (each > most_samples) return most_samples;
+  return each < fewest_samples ? fewest_samples : static_cast<std::uint32_t>(each);
+}
+
+// The same for a summary: without slices, peers and samples, and with one communicator for all siblings that one
+// collective call created.
 std::vector<char> packed_for_summary(const Counted& counted, Clocked collecting);
 
 // Returns how many rows of slices a profile with so many cells may have.

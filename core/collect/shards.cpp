@@ -180,21 +180,106 @@ std::vector<char> make_orders(const Destination& destination, Agreed agreed, int
   return {};
 }
 
-// Writes the shard of this aggregator.  orders_bytes: what rank 0 sent; rank 0 itself has `orders` already.
-// own: the size of the dictionary before the others' entries were added.
-bool write_shard(const Group& leaders, const std::vector<char>& orders_bytes, Orders& orders, Dictionary::Size own,
-                 mode_t mode, Profile& profile, out::Phases phases, out::Shard& shard) {
-  Catalogue catalogue;
-  const bool has_orders = !orders_bytes.empty() && (leaders.rank() == 0 || orders_from(orders_bytes, orders));
-  if (!has_orders || !catalogue.unpack(orders.catalogue)) {
-    shard.error = "no memory for the names that all ranks share";
+// Runs an action that may lack memory; the other aggregators wait for messages of this one whether it succeeds or not.
+template <class Action>
+bool has_memory_for(Action action) {
+  try {
+    action();
+    return true;
+  } catch (const std::bad_alloc&) {
     return false;
   }
-  phases.agreed = phases.clock();
-  profile.slice_ns = orders.totals.slice_ns;
-  profile.slices_folded = orders.totals.slices_folded;
-  profile.settle(std::move(catalogue), own);
-  return out::store_shard(profile, orders.meta, orders.directory, phases, mode, shard);
+}
+
+// Collective: adds up values at rank 0.  Returns false if communication failed.
+bool sums_at_root(Group& group, std::vector<std::uint64_t>& values) {
+  const Tree tree = tree_of(group);
+  std::vector<char> bytes;
+  for (const int child : tree.children) {
+    if (take(group, child, bytes) == Passed::broken) return false;
+    WireReader in(bytes.data(), bytes.size());
+    for (std::uint64_t& value : values) value += in.number();
+  }
+  bytes.clear();
+  has_memory_for([&] {
+    WireWriter out;
+    for (const std::uint64_t value : values) out.number(value);
+    bytes = out.bytes();
+  });
+  return tree.parent < 0 || put(group, tree.parent, bytes) != Passed::broken;
+}
+
+// Collective: merges what the ranks of all blocks have sampled.  Afterwards, `calls` has the samples of all ranks.
+// Returns false if communication failed.
+bool merge_samples(Group& leaders, SampledCalls& calls) {
+  const Tree tree = tree_of(leaders);
+  std::vector<char> bytes;
+  for (const int child : tree.children) {
+    if (take(leaders, child, bytes) == Passed::broken) return false;
+    has_memory_for([&] {
+      WireReader in(bytes.data(), bytes.size());
+      add_calls(calls, read_sampled_calls(in));
+    });
+  }
+  bytes.clear();
+  has_memory_for([&] {
+    WireWriter out;
+    write_calls(out, calls);
+    bytes = out.bytes();
+  });
+  if (tree.parent >= 0 && put(leaders, tree.parent, bytes) == Passed::broken) return false;
+  if (!from_root(leaders, bytes)) return false;
+  calls.clear();
+  has_memory_for([&] {
+    WireReader in(bytes.data(), bytes.size());
+    calls = read_sampled_calls(in);
+  });
+  return true;
+}
+
+// Collective: splits the samples of all blocks.  Every aggregator gets the rows of its ranks, and rank 0 the calls. One
+// without memory contributes no samples, so that no call with members in its block is split.  Returns false if
+// communication failed.
+bool split_samples(Group& leaders, Profile& profile, bool is_settled) {
+  SampledCalls calls;
+  if (is_settled) has_memory_for([&] { calls = sampled_calls(profile); });
+  if (!merge_samples(leaders, calls)) return false;
+  std::vector<std::uint64_t> sums;  // for each call: waiting, residual, calls
+  has_memory_for([&] {
+    if (is_settled) split(profile, calls);
+    for (const SampledCall& call : calls) {
+      sums.push_back(call.waiting);
+      sums.push_back(static_cast<std::uint64_t>(call.residual));
+      sums.push_back(call.calls);
+    }
+  });
+  if (!sums_at_root(leaders, sums)) return false;
+  if (leaders.rank() != 0 || !is_settled || sums.size() != 3 * calls.size()) return true;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    calls[i].waiting = sums[3 * i];
+    calls[i].residual = static_cast<std::int64_t>(sums[3 * i + 1]);
+    calls[i].calls = sums[3 * i + 2];
+  }
+  has_memory_for([&] { sum_up(profile, calls); });
+  return true;
+}
+
+// Gives the rows of this aggregator the numbers that all share.  orders_bytes: what rank 0 sent; rank 0 itself has
+// `orders` already.  own: the size of the dictionary before the others' entries were added.  Returns false, with the
+// reason in `shard`, if there is no memory.
+bool settle(const Group& leaders, const std::vector<char>& orders_bytes, Orders& orders, Dictionary::Size own,
+            Profile& profile, out::Shard& shard) {
+  shard.error = "no memory for the names that all ranks share";
+  const bool has_memory = has_memory_for([&] {
+    Catalogue catalogue;
+    const bool has_orders = !orders_bytes.empty() && (leaders.rank() == 0 || orders_from(orders_bytes, orders));
+    if (!has_orders || !catalogue.unpack(orders.catalogue)) return;
+    profile.slice_ns = orders.totals.slice_ns;
+    profile.slices_folded = orders.totals.slices_folded;
+    profile.settle(std::move(catalogue), own);
+    shard.error.clear();
+  });
+  return has_memory && shard.error.empty();
 }
 
 }  // namespace
@@ -213,13 +298,17 @@ bool write_shards(Group& leaders, const Destination& destination, int ranks, Pro
   if (!from_root(leaders, bytes)) return false;
   const bool has_orders = !bytes.empty();
 
-  // Write and store.
   out::Shard shard;
   shard.number = static_cast<std::uint64_t>(leaders.rank());
   shard.first_rank = static_cast<std::uint64_t>(profile.dictionary.block().first);
+  const bool is_settled = settle(leaders, bytes, orders, own, profile, shard);
+  if (!split_samples(leaders, profile, is_settled)) return false;
+
+  // Write and store.
+  phases.agreed = phases.clock();
   bool is_stored = false;
   try {
-    is_stored = write_shard(leaders, bytes, orders, own, destination.mode, profile, phases, shard);
+    is_stored = is_settled && out::store_shard(profile, orders.meta, orders.directory, phases, destination.mode, shard);
     bytes = written(shard);
   } catch (const std::bad_alloc&) {
     bytes.clear();

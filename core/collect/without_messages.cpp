@@ -19,7 +19,8 @@ std::vector<char> package(Contribution& own, int ranks) {
   if (!counted) throw std::bad_alloc();
   const auto share = static_cast<std::uint64_t>(ranks);
   const std::uint64_t rows = slice_rows_for(counted->cells.size() * share);
-  return packed(*counted, own.begin, SliceRows(*counted).within(rows / share));
+  return packed(*counted, own.begin, SliceRows(*counted).within(rows / share),
+                samples_for(share, counted->samples.size()));
 }
 
 // Serialises the orders of rank 0, which apply_orders() applies on another rank: only rank 0 is sure to have the user's

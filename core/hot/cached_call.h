@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/hot/peer_cell.h"
+#include "core/hot/samples.h"
 #include "core/hot/table.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
@@ -15,18 +16,22 @@ namespace [[gnu::visibility("hidden")]] commlens {
 struct alignas(64) CachedCall {
   static constexpr int most_words = 5;
   static constexpr std::uint64_t never = ~std::uint64_t{0};  // of `freed`: not a call that can be repeated
-  // The counters to which a call of a procedure adds, besides calls and time.
-  enum Parts : unsigned { nothing = 0, sends = 1, receives = 2, out_message = 4, in_message = 8 };
+  // The counters to which a call of a procedure adds, besides calls and time.  sampled: a call of a stratum.
+  enum Parts : unsigned { nothing = 0, sends = 1, receives = 2, out_message = 4, in_message = 8, sampled = 16 };
 
   Site site;
   std::uint64_t subject;  // see subject_of(); 0: never used
   std::uint64_t freed;
   std::uint32_t region;
-  std::int32_t source;             // of the message that was received last
+  std::int32_t source;             // of the message that was received last; if sampled: SampleFlag
   std::uint64_t word[most_words];  // of the arguments
   CachedCall* next;                // the call that followed last time, or this one: prefetching either costs the same
   Cell* cell;
-  PeerCell *out, *in;
+  PeerCell* out;
+  union {
+    PeerCell* in;
+    Stratum* stratum;  // of procedures that are sampled: they receive no single message
+  };
   std::uint64_t sent, received, out_bytes;
 
   // Procedure, and the bits of a handle or the index of a communicator: addresses of a program end below 2^54.  Never
@@ -102,6 +107,7 @@ struct CallCache {
   std::uint32_t misses_since_freed;  // misses since something was freed
   std::uint32_t conflicts;           // misses whose two slots held entries that are still valid
   Arrival arrivals[8];
+  Stratum unsampled;  // of calls in communicators without samples; per thread, so that no two threads write to one
   alignas(2 * sizeof(CachedCall)) CachedCall call[2];  // or more
 
   static CallCache none;  // stays empty; for threads without memory for their own

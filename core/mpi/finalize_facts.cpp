@@ -170,6 +170,9 @@ RankFacts own_facts(const TickScale& scale) {
   facts.rank = job.rank;
   facts.world = job.world_id;
   facts.node = host_name();
+  const arena::Header* const header = arena::own_header();
+  const arena::Process process = header != nullptr ? header->process : arena::this_process();
+  facts.machine = process.boot[0] ^ process.boot[1];
   facts.pid = static_cast<int>(getpid());
   facts.cpus = allowed_cpus();
   facts.init_ns = scale.ns(job.init);

@@ -160,6 +160,13 @@ __attribute__((noinline, cold)) std::uint32_t bin_ahead(Measure measure, const C
   return volume.is_unknown ? 0 : volume.bin + 1;
 }
 
+// Cold.  Returns whether a process need not wait for another one in this call, because a block between them is empty.
+bool has_empty_block(const CommView& comm, const Volume& v) noexcept;
+
+inline std::uint32_t root_flag(const Volume& v) noexcept {
+  return v.shape == Flow::one_to_all || v.shape == Flow::all_to_one ? SampleFlag::root : 0;
+}
+
 // Returns whether the call that begins is plain: the thread is known, it is not inside another MPI call, and
 // are_calls_plain().
 inline bool is_plain_call(const Thread* thread) noexcept {
@@ -253,6 +260,9 @@ class Call {
   // pre: find_cached() returned it.
   template <unsigned parts, class... Arrived>
   COMMLENS_IN_REGISTERS void count(CachedCall& r, Arrived... arrived) noexcept {
+    if constexpr ((parts & CachedCall::sampled) != 0) {
+      if (is_due(*r.stratum)) take_sample(thread_, *r.stratum, end_, static_cast<std::uint32_t>(r.source), true);
+    }
     count_as<parts>(thread_, r, end_, arrived...);
   }
   template <unsigned parts>
@@ -269,10 +279,15 @@ class Call {
                           ((parts & CachedCall::in_message) == 0 && in_ != nullptr);
     if (has_more) return;
     r.region = region;
-    r.source = v.from;
     r.cell = &cell;
     r.out = out_ != nullptr ? out_ : &thread_.nobody;
-    r.in = in_ != nullptr ? in_ : &thread_.nobody;
+    if constexpr ((parts & CachedCall::sampled) != 0) {
+      r.source = static_cast<std::int32_t>(root_flag(v));
+      r.stratum = stratum_ != nullptr ? stratum_ : &thread_.call_cache->unsampled;
+    } else {
+      r.source = v.from;
+      r.in = in_ != nullptr ? in_ : &thread_.nobody;
+    }
     r.sent = v.sent;
     r.received = v.received;
     r.out_bytes = v.shape == Flow::count ? v.sent : v.exchanged;
@@ -308,6 +323,24 @@ class Call {
       exchanged += share_out(thread_, op_, comm, copy);
     }
     cache_if(out_ = count_shape(thread_, v.shape, comm.index, op_, exchanged));
+  }
+
+  // Counts a blocking collective among those of its stratum, and samples it if it is its turn.  Call it before the call
+  // is counted.  The size bin of a call that failed is unknown, so the stratum is, too: this process stops sampling the
+  // communicator, and the profile leaves out what the other members sample.
+  COMMLENS_IN_REGISTERS void meet(const CommView& comm, const Volume& v, int rc) noexcept {
+    if (!comm.is_sampled) return;
+    if (__builtin_expect(rc != MPI_SUCCESS, 0)) return stop_sampling(comm);
+    const Key key = stratum_key(comm.index, op_, v.bin);
+    stratum_ = static_cast<Stratum*>(strata.find(key));
+    if (__builtin_expect(stratum_ == nullptr, 0)) {
+      stratum_ = add_stratum(key, comm.identity, thread_.call_cache->unsampled);
+    }
+    if (is_due(*stratum_)) {
+      const Volume copy = v;
+      const std::uint32_t empty = has_empty_block(comm, copy) ? SampleFlag::empty : 0;
+      take_sample(thread_, *stratum_, end_, root_flag(copy) | empty, true);
+    }
   }
 
   COMMLENS_IN_REGISTERS Cell& record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
@@ -356,6 +389,7 @@ class Call {
   std::uint64_t freed_ = 0;
   Ticks end_ = 0;
   CachedCall* cached_ = nullptr;  // the cache entry for this call; null: not cached
+  Stratum* stratum_ = nullptr;    // null: not sampled
   PeerCell *out_ = nullptr, *in_ = nullptr;
 };
 
@@ -386,6 +420,11 @@ class CachedPath {
   // Counts the call and returns its cell.
   COMMLENS_IN_REGISTERS Cell& count(int rc) noexcept {
     const Ticks end = time_stamp();
+    if constexpr ((parts & CachedCall::sampled) != 0) {
+      if (is_due(*cached_->stratum)) {
+        take_sample(*thread_, *cached_->stratum, end, static_cast<std::uint32_t>(cached_->source), rc == MPI_SUCCESS);
+      }
+    }
     Cell* cell = cached_->cell;
     if (__builtin_expect(rc == MPI_SUCCESS && is_as_cached(end), 1)) {
       count_as<parts>(*thread_, *cached_, end);

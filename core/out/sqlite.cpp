@@ -146,6 +146,7 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
     fill_ranks(db, profile, phases, gap);
     fill_regions(db, profile);
     fill_peers(db, profile);
+    fill_waiting(db, profile);
   });
   const BlockedSignal file_size_limit(SIGXFSZ);
   Stored stored{"", image.error};
@@ -168,6 +169,7 @@ Stored store_index(const Profile& profile, const Meta& meta, const std::vector<S
                    const std::string& directory, mode_t mode) {
   const Image image = built(Part::index, false, [&](Database& db) {
     fill_shared(db, profile, meta, Part::index);
+    fill_sampled(db, profile);
     fill_shards(db, shards);
   });
   if (!image.error.empty()) return {"", image.error};
@@ -183,6 +185,8 @@ Stored store(const Profile& profile, const Meta& meta, const std::string& name, 
     fill_ranks(db, profile, phases, gap);
     fill_regions(db, profile);
     fill_peers(db, profile);
+    fill_waiting(db, profile);
+    fill_sampled(db, profile);
     fill_scopes(db, profile);
     if (finding != nullptr && is_worth_a_search(profile)) *finding = first_finding(db);
   });

@@ -69,11 +69,6 @@ std::int64_t id_of(const Profile& profile, std::size_t key) {
 }
 
 // Returns a size bin as profiles store it: bins that are no size are negative.
-std::int64_t stored_bin(std::uint32_t bin) {
-  if (bin == v_bin) return -1;
-  return bin == null_bin ? -2 : static_cast<std::int64_t>(bin);
-}
-
 bool leaves_out(Part part, const std::vector<char>& has, std::size_t i) { return part == Part::shard && has[i] == 0; }
 
 // Returns, by procedure, whether the rows of a shard refer to it.

@@ -14,6 +14,12 @@ namespace commlens::out {
 // Which part of a profile a file contains.
 enum class Part { whole, shard, index };
 
+// Returns a size bin as the profile stores it.
+inline std::int64_t stored_bin(std::uint32_t bin) {
+  if (bin == v_bin) return -1;
+  return bin == null_bin ? -2 : static_cast<std::int64_t>(bin);
+}
+
 // Fill the tables that all ranks share: names, communicators, keys.  A shard gets only the rows that its ranks use.
 void fill_shared(Database& db, const Profile& profile, const Meta& meta, Part part);
 
@@ -21,6 +27,10 @@ void fill_shared(Database& db, const Profile& profile, const Meta& meta, Part pa
 void fill_ranks(Database& db, const Profile& profile, const Phases& phases, Gap& gap);
 void fill_regions(Database& db, const Profile& profile);
 void fill_peers(Database& db, const Profile& profile);
+
+// Fill the tables about waiting in collectives: with rows per rank, and with rows per kind of call.
+void fill_waiting(Database& db, const Profile& profile);
+void fill_sampled(Database& db, const Profile& profile);
 
 // Fills the distributions of a summary.
 void fill_scopes(Database& db, const Profile& profile);

@@ -30,6 +30,7 @@ class Encoder {
   void signed_number(const Number& value) {
     out_.signed_number(static_cast<std::int64_t>(value));
   }
+  void real(const double& value) { out_.real(value); }
   void text(const std::string& value) { out_.text(value); }
 
   // Writes the items from `first` on, and their number before them.
@@ -57,6 +58,7 @@ class Decoder {
   void signed_number(Number& value) {
     value = static_cast<Number>(in_.signed_number());
   }
+  void real(double& value) { value = in_.real(); }
   void text(std::string& value) { value = in_.text(); }
 
   // Replaces the items by `first` empty ones and those that are read.  The encoded number of items is

@@ -82,6 +82,29 @@ void Profile::read_peers(WireReader& in, RankData& data) {
   }
 }
 
+void Profile::read_samples(WireReader& in, RankData& data) {
+  RankClock& clock = data.rank.clock;
+  clock.machine = in.number();
+  clock.ns_per_tick = in.real();
+  clock.started = in.number();
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    SampleRow row{};
+    row.rank = data.rank.facts.rank;
+    row.comm = static_cast<std::uint32_t>(in.number());
+    row.op = static_cast<std::uint32_t>(in.number());
+    row.bin = static_cast<std::uint32_t>(in.number());
+    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) {
+      row.number += in.number();
+      row.entered += static_cast<Ticks>(in.signed_number());
+      row.spent = in.number();
+      row.mpi += static_cast<Ticks>(in.signed_number());
+      row.region = static_cast<std::uint32_t>(in.number());
+      row.flags = static_cast<std::uint32_t>(in.number());
+      data.samples.push_back(row);
+    }
+  }
+}
+
 void Profile::read_facts(WireReader& in, RankData& data) {
   RankFacts& facts = data.rank.facts;
   facts.rank = static_cast<int>(in.number());
@@ -211,6 +234,7 @@ bool Profile::read(WireReader& in, RankData& data) {
   read_last_calls(in, data);
   read_regions(in, data);
   read_peers(in, data);
+  read_samples(in, data);
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     const auto kind = static_cast<Notice>(in.number());
     data.notices.push_back({kind, in.text()});
@@ -241,6 +265,16 @@ void Profile::add_cells(RankData& data) {
     sum.noncontiguous += row.noncontiguous;
   }
 }
+
+namespace {
+
+SampleRow numbered(SampleRow row, std::uint32_t comm, std::uint32_t region) {
+  row.comm = comm;
+  row.region = region;
+  return row;
+}
+
+}  // namespace
 
 bool Profile::add(const char* bytes, std::size_t size) {
   WireReader in(bytes, size);
@@ -287,6 +321,7 @@ bool Profile::add(const char* bytes, std::size_t size) {
     row.region = region_at(row.region);
   }
   rank_peers_.emplace_back(data.slice_ns, std::move(data.peer_rows));
+  for (SampleRow& row : data.samples) samples.push_back(numbered(row, comm_at(row.comm), region_at(row.region)));
   for (LastCall& place : data.last_calls) {
     place.comm = comm_at(place.comm);
     place.site = site_at(place.site);
@@ -397,6 +432,13 @@ void Profile::settle_peers(const Dictionary::Numbers& numbers) {
   peer_rows.resize(kept);
 }
 
+void Profile::finish() {
+  settle(dictionary.catalogue(), dictionary.size());
+  SampledCalls calls = sampled_calls(*this);
+  split(*this, calls);
+  sum_up(*this, calls);
+}
+
 void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
   static_cast<Catalogue&>(*this) = std::move(catalogue);
   const Dictionary::Numbers numbers = dictionary.numbers_in(*this);
@@ -420,6 +462,10 @@ void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
   settle_slices(numbers);
   settle_peers(numbers);
   settle_regions(numbers);
+  for (SampleRow& row : samples) {
+    row.comm = numbers.comms[row.comm];
+    row.region = numbers.regions[row.region];
+  }
   for (LastCall& p : last_calls) {
     p.comm = numbers.comms[p.comm];
     p.site = numbers.sites[p.site];

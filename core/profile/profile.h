@@ -13,6 +13,7 @@
 #include "core/base/wire.h"
 #include "core/profile/dictionary.h"
 #include "core/profile/spread.h"
+#include "core/profile/waiting.h"
 #include "core/state/counted.h"
 
 namespace commlens {
@@ -22,6 +23,7 @@ class Profile : public Catalogue {
  public:
   struct Rank {
     RankFacts facts;
+    RankClock clock;
     std::uint64_t calls = 0, lost_calls = 0;
     Ns mpi_ns = 0;
   };
@@ -148,7 +150,7 @@ class Profile : public Catalogue {
   // Call after the last rank was added: sorts all rows and gives them the numbers of `catalogue`, which must contain
   // the entries of `dictionary`.  own: the part of the dictionary that the ranks of this block reported.
   void settle(Catalogue catalogue, const Dictionary::Size& own);
-  void finish() { settle(dictionary.catalogue(), dictionary.size()); }
+  void finish();  // the same for the only block; also splits the samples
 
   int world_size = 1;  // size of MPI_COMM_WORLD, as far as is known here
   Dictionary dictionary;
@@ -160,7 +162,11 @@ class Profile : public Catalogue {
   std::vector<RegionRow> region_rows, loop_rows;  // by (region, execution, iteration, rank); loop_rows: of iterations
   std::vector<LoopRow> loop_bins;                 // by (region, execution, iteration, rank)
   std::vector<MetricRow> metric_rows;             // by (metric, region, execution, iteration, rank)
-  std::vector<PeerRow> peer_rows;  // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
+  std::vector<PeerRow> peer_rows;   // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
+  std::vector<SampleRow> samples;   // of the ranks of this block
+  std::vector<WaitingRow> waiting;  // by (communicator, procedure, bin, region, rank)
+  std::vector<SampledRow> sampled;  // by (communicator, procedure, bin)
+  std::vector<UnsplitRow> unsplit;  // by (communicator, procedure, bin, reason)
   Oddities oddities;
   std::vector<LastCall> last_calls;  // by rank and thread
   std::vector<Line> lines;           // of a summary, which has no rows per rank
@@ -180,6 +186,7 @@ class Profile : public Catalogue {
     bool slices_folded = false;
     std::vector<Slice> slices;
     std::vector<PeerRow> peer_rows;
+    std::vector<SampleRow> samples;
     std::vector<LastCall> last_calls;
     std::vector<RegionFacts> regions;
     std::vector<RegionRow> region_rows, loop_rows;
@@ -199,6 +206,7 @@ class Profile : public Catalogue {
   static void read_last_calls(WireReader& in, RankData& data);
   static void read_regions(WireReader& in, RankData& data);
   static void read_peers(WireReader& in, RankData& data);
+  static void read_samples(WireReader& in, RankData& data);
   void add_cells(RankData& data);  // pre: their keys have the numbers of this profile
   void add_regions(RankData& data, const std::vector<std::uint32_t>& numbers);
   void settle_regions(const Dictionary::Numbers& numbers);

@@ -212,6 +212,7 @@ bool Reader::read_content(const Content& content) {
   take_cells(segments);
   take_regions(segments);
   take_peers(segments);
+  take_samples(segments);
   take_threads(segments);
   for (const CommRecord& record : comms_) counted_.comms.push_back(&record);
   counted_.place = [this](Site site) { return place_of(site); };
@@ -415,6 +416,7 @@ void Reader::take_facts() {
   const TickScale& scale = counted_.scale;
   facts.rank = job_.rank;
   facts.node = job_.node;
+  facts.machine = process_.boot[0] ^ process_.boot[1];
   facts.pid = static_cast<int>(process_.pid);
   facts.cpus = job_.cpus;
   facts.init_ns = scale.ns(job_.init);

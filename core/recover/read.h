@@ -66,6 +66,7 @@ class Reader {
   void take_cells(const Segments& segments);
   void take_regions(const Segments& segments);
   void take_peers(const Segments& segments);
+  void take_samples(const Segments& segments);
   void take_threads(const Segments& segments);
   void take_thread(std::uint32_t number, const Thread& thread, const Regions* stack);
   Ticks take_position(std::uint32_t number, const Thread& thread, std::uint32_t region);

@@ -45,6 +45,7 @@ Counted counted_here(const Registry& registry, Ticks end) {
     add_lost(t->table.overflow);
   }
   each_peer([&counted](const PeerCell& cell) { add_peer_to(counted.peers, cell); });
+  counted.samples = samples_here();
   counted.slices = added_up(slices);
   add_lost(lost_calls());
   for (const CommRecord& record : registry.records()) counted.comms.push_back(&record);

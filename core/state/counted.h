@@ -19,6 +19,7 @@
 #include "core/state/processor_use.h"
 #include "core/state/regions.h"
 #include "core/state/registry.h"
+#include "core/state/samples.h"
 #include "core/state/site_facts.h"
 #include "core/state/slices.h"
 
@@ -29,6 +30,7 @@ struct RankFacts {
   int rank = 0;
   Identity world = 0;
   std::string node;
+  Identity machine = 0;  // the same for all processes of one boot of one machine; 0: unknown
   int pid = 0;
   std::string cpus;
   Ns init_ns = 0;
@@ -69,6 +71,7 @@ struct Counted {
   Sliced slices;                         // of all threads
   CountedRegions regions;                // of all threads
   Peers peers;                           // of all threads
+  std::vector<StratumSamples> samples;
   std::vector<NoticeText> notices;
   std::vector<Position> positions;
   std::function<SiteFacts(Site)> place;

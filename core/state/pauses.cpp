@@ -16,6 +16,7 @@
 #include "core/state/peers.h"
 #include "core/state/processor_use.h"
 #include "core/state/regions.h"
+#include "core/state/samples.h"
 #include "core/state/slices.h"
 #include "core/state/threads.h"
 
@@ -159,6 +160,7 @@ void forget_counted() noexcept {
     clears.fetch_add(1);
     arena::note_forgotten(forgotten_at.load());
   }
+  forget_samples();
   for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
     if (thread == current_thread) forget_if_asked(*thread);
     thread->wait_until(1);  // its next call checks

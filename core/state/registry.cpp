@@ -9,6 +9,7 @@
 #include "core/base/say.h"
 #include "core/state/freed_comms.h"
 #include "core/state/journal.h"
+#include "core/state/samples.h"
 
 namespace commlens {
 namespace {
@@ -33,6 +34,7 @@ Registry::Registry() {
 
 const CommView& Registry::add(CommRecord record, bool counts) noexcept try {
   const std::lock_guard<std::mutex> lock(mutex_);
+  record.view.is_sampled = begin_sampling(record);
   return insert(std::move(record), counts);
 } catch (const std::bad_alloc&) {
   return *none_;
@@ -43,6 +45,7 @@ const CommView& Registry::insert(CommRecord record, bool counts) {
   record.view.index = static_cast<std::uint32_t>(records_.size());
   if (counts) record.count = ++count_;
   record.created = now();
+  record.view.identity = record.identity;
   records_.push_back(std::move(record));
   records_.back().state = new_state();  // after push_back, which may throw: states must have the order of the records
   publish(records_.back());

@@ -86,6 +86,7 @@ class Profile:
         """Assert what must hold in every profile."""
         assert self.rows("PRAGMA integrity_check") == [{"integrity_check": "ok"}]
         assert self.rows("PRAGMA foreign_key_check") == []
+        self.check_waiting()
         for rank in self.rows(
             "SELECT r.rank, r.calls, r.mpi_ns, r.app_ns, r.threads, r.lost_calls, r.state, "
             "COALESCE(SUM(x.calls), 0) AS cell_calls, COALESCE(SUM(x.time_ns), 0) AS cell_ns "
@@ -154,6 +155,32 @@ class Profile:
         assert all(row["slot"] == 0 for row in full), (
             full
         )  # what was before MPI_Init returned is in the first
+
+    def check_waiting(self) -> None:
+        """Assert what must hold of sampled collectives; of times each sample is rounded by itself."""
+        assert (
+            self.rows(
+                "SELECT * FROM waiting WHERE waiting_ns > time_ns OR outside_ns > between_ns OR last > samples"
+            )
+            == []
+        )
+        wrong = """
+        SELECT s.comm, s.op, s.bin FROM sampled AS s JOIN comm ON comm.id = s.comm
+          LEFT JOIN (SELECT comm, op, bin, SUM(samples) AS samples, SUM(time_ns) AS time_ns,
+                            SUM(waiting_ns) AS waiting_ns, SUM(last) AS last
+                       FROM waiting GROUP BY comm, op, bin) AS w USING (comm, op, bin)
+         WHERE w.samples IS NOT s.samples * comm.size OR w.time_ns IS NOT s.time_ns OR w.waiting_ns IS NOT s.waiting_ns
+            OR w.last > s.samples OR s.samples > s.collectives OR s.across > s.samples"""
+        assert self.rows(wrong) == []
+        wrong = """
+        SELECT w.comm, w.op, w.bin, w.rank
+          FROM (SELECT comm, op, bin, rank, SUM(samples) AS samples, SUM(time_ns) AS time_ns
+                  FROM waiting GROUP BY comm, op, bin, rank) AS w
+          LEFT JOIN (SELECT key.comm, key.op, key.bin, rank, SUM(calls) AS calls, SUM(time_ns) AS time_ns
+                       FROM cell JOIN key ON key.id = cell.key GROUP BY key.comm, key.op, key.bin, rank) AS c
+                 USING (comm, op, bin, rank)
+         WHERE c.calls IS NULL OR w.samples > c.calls OR w.time_ns > c.time_ns + w.samples"""
+        assert self.rows(wrong) == []
 
     def check_regions(self) -> None:
         """Assert what must hold of regions, loops and metrics; of times each row is rounded by itself."""

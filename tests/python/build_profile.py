@@ -254,6 +254,9 @@ class ProfileBuilder:
     tags: list[tuple[int, str, str]] = field(default_factory=list)
     settings: list[tuple[str, str, str, int]] = field(default_factory=list)  # source, name, value, ranks
     peers: list[PeerRow] = field(default_factory=list)
+    more: dict[str, list[tuple[object, ...]]] = field(
+        default_factory=dict
+    )  # rows of other tables, as they are
     states: dict[int, str] = field(default_factory=dict)
     use: dict[int, tuple[int, int]] = field(default_factory=dict)  # cpu_ns and preempted of a rank
     app_ns: int = 10**9
@@ -531,6 +534,8 @@ class ProfileBuilder:
         }
         for table, rows in tables.items():
             insert(table, [astuple(row) for row in rows])
+        for table, plain in self.more.items():
+            insert(table, plain)
         insert("metric", [(id, *metric) for id, metric in enumerate(self.metrics)])
         insert("tag", list(self.tags))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from build_profile import ProfileBuilder, RegionSlice
+from build_waits import Kind, RankWaits, add_samples, add_unsplit
 
 from commlens.cli import commlens
 
@@ -164,6 +165,10 @@ class Marked:
         build.count(1, "MPI_Allreduce", rank, 6, 6 * self.in_norm(rank), 8, 48, 48, region=self.norm)
         build.count(1, "MPI_File_write_all", rank, 2, 20 * MS, 1 << 20, 2 << 20, region=self.output)
         build.count(0, "MPI_Comm_get_parent", rank, 1, 1000)
+        if rank == 3:
+            waits = {r: RankWaits(6 * self.in_norm(r), 5 * self.in_norm(r), 0 if r else 6) for r in range(4)}
+            add_samples(build, Kind(1, "MPI_Allreduce", 4, self.norm), waits, samples=6)
+            add_unsplit(build, Kind(1, "MPI_Bcast", 13, self.setup), "machines", 1)
         build.region_slices += [
             RegionSlice(self.setup, rank, 0, 1, 40 * MS),
             RegionSlice(exchange, rank, 0, 3, 3 * (6 + rank) * MS),

@@ -28,6 +28,7 @@ COMMANDS = (
         "chart",
         "regions",
         "timeline",
+        "waits",
         "matrix",
         "algorithms",
         "comms",

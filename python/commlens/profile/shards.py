@@ -34,9 +34,10 @@ __all__ = ["INDEX", "NO_ROOM", "IncompleteProfile", "complain", "is_directory", 
 INDEX = "index.db"
 ROWS = (
     *("rank", "slice", "peer", "position", "overhead"),
-    *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value"),
+    *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "waiting"),
 )
 NAMES = ("comm", "comm_set", "op", "flow", "region", "metric", "tag", "callsite", "key")
+OF_INDEX = ("meta", "setting", "coverage", "shard", "sampled", "unsplit")
 
 # Each shard has the usual values of its own block in table key; the rows of its cell_row are differences to them.
 CELLS = """
@@ -275,7 +276,7 @@ class Merging:
         """Copy the shared tables from the index; return whether it can be read."""
         try:
             with self.opened(index) as file:
-                self.copy(file, ("meta", "coverage", "shard", *NAMES))
+                self.copy(file, (*OF_INDEX, *NAMES))
         except CommlensError:
             return False
         except sqlite3.DatabaseError as error:

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/profile/waiting.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "core/profile/codec.h"
+#include "core/profile/profile.h"
+#include "core/state/samples.h"
+#include "generated/procedures.h"
+
+namespace commlens {
+namespace {
+
+constexpr Ticks far = Ticks{1} << 62;
+constexpr double tolerance_ns = 1000;  // by which the counters of two cores of one machine may differ
+
+Waits waits_of(std::uint32_t op) { return op < std::size(op_facts) ? op_facts[op].waits : Waits::none; }
+
+Ticks later_by(Ticks end, Ticks begin) { return end > begin ? end - begin : 0; }
+
+Ns in_ns(Ticks ticks, const RankClock& clock) {
+  return static_cast<Ns>(static_cast<double>(std::min(ticks, far)) * clock.ns_per_tick + 0.5);
+}
+
+std::map<int, RankClock> clocks_of(const Profile& profile) {
+  std::map<int, RankClock> clocks;
+  for (const Profile::Rank& r : profile.ranks) clocks[r.facts.rank] = r.clock;
+  return clocks;
+}
+
+// Returns how long a member waited in a call that can be split.
+Ns waited(const SampledCall& call, const SampleRow& row, const RankClock& clock) {
+  const Ns spent = in_ns(row.spent, clock);
+  const auto until = [&](Ticks entry) { return std::min(spent, in_ns(later_by(entry, row.entered), clock)); };
+  switch (waits_of(call.op)) {
+    case Waits::last: return call.has_machines ? later_by(spent, call.shortest) : until(call.last.first);
+    case Waits::root: return row.rank == call.root ? 0 : until(call.root_entered);
+    case Waits::others: return row.rank == call.root ? until(call.last_other.first) : 0;
+    case Waits::lower:
+    case Waits::none: break;
+  }
+  return 0;
+}
+
+template <class Codec, class Top>
+void top_fields(Codec& codec, Top& top) {
+  codec.number(top.first);
+  codec.number(top.second);
+  codec.signed_number(top.rank);
+}
+
+template <class Codec, class Call>
+void fields(Codec& codec, Call& call) {
+  codec.number(call.comm);
+  codec.number(call.op);
+  codec.number(call.bin);
+  codec.number(call.number);
+  codec.number(call.members);
+  codec.number(call.flags);
+  codec.number(call.machine);
+  codec.number(call.has_machines);
+  codec.number(call.clock.machine);
+  codec.real(call.clock.ns_per_tick);
+  codec.number(call.clock.started);
+  codec.signed_number(call.lowest);
+  top_fields(codec, call.last);
+  top_fields(codec, call.last_other);
+  top_fields(codec, call.hasty);
+  codec.number(call.first_entered);
+  codec.number(call.first_other);
+  codec.number(call.first_left);
+  codec.number(call.root_entered);
+  codec.number(call.root_left);
+  codec.signed_number(call.root);
+  codec.number(call.shortest);
+  codec.number(call.longest);
+  codec.number(call.time);
+}
+
+}  // namespace
+
+void TopTwo::add(Ticks value, int of) {
+  if (rank < 0 || value > first || (value == first && of < rank)) {
+    second = rank < 0 ? 0 : first;
+    first = value;
+    rank = of;
+  } else {
+    second = std::max(second, value);
+  }
+}
+
+void TopTwo::add(const TopTwo& other) {
+  if (other.rank < 0) return;
+  const Ticks runner_up = other.second;
+  add(other.first, other.rank);
+  second = std::max(second, runner_up);
+}
+
+void SampledCall::add(const SampleRow& row, const RankClock& of_rank) {
+  SampledCall one;
+  one.members = 1;
+  one.flags = row.flags;
+  one.machine = of_rank.machine;
+  one.clock = of_rank;
+  one.lowest = row.rank;
+  one.last.add(row.entered, row.rank);
+  one.first_entered = row.entered;
+  one.first_left = row.entered + row.spent;
+  if ((row.flags & SampleFlag::root) != 0) {
+    one.root = row.rank;
+    one.root_entered = row.entered;
+    one.root_left = row.entered + row.spent;
+  } else {
+    one.last_other.add(row.entered, row.rank);
+    one.first_other = row.entered;
+  }
+  one.time = one.shortest = one.longest = in_ns(row.spent, of_rank);
+  one.hasty.add(far - std::min(one.time, far), row.rank);
+  add(one);
+}
+
+void SampledCall::add(const SampledCall& other) {
+  if (members == 0) {
+    const auto [c, o, b, n] = place();
+    *this = other;
+    comm = c;
+    op = o;
+    bin = b;
+    number = n;
+    return;
+  }
+  members += other.members;
+  flags |= other.flags;
+  has_machines = has_machines || other.has_machines || machine != other.machine;
+  if (other.lowest < lowest) {
+    lowest = other.lowest;
+    clock = other.clock;
+  }
+  last.add(other.last);
+  last_other.add(other.last_other);
+  first_entered = std::min(first_entered, other.first_entered);
+  first_other = std::min(first_other, other.first_other);
+  first_left = std::min(first_left, other.first_left);
+  if (root < 0) {
+    root = other.root;
+    root_entered = other.root_entered;
+    root_left = other.root_left;
+  }
+  hasty.add(other.hasty);
+  shortest = std::min(shortest, other.shortest);
+  longest = std::max(longest, other.longest);
+  time += other.time;
+}
+
+SampledCalls sampled_calls(const Profile& profile) {
+  const std::map<int, RankClock> clocks = clocks_of(profile);
+  SampledCalls calls;
+  std::vector<const SampleRow*> rows;
+  rows.reserve(profile.samples.size());
+  for (const SampleRow& row : profile.samples) rows.push_back(&row);
+  const auto place = [](const SampleRow& r) { return std::make_tuple(r.comm, r.op, r.bin, r.number, r.rank); };
+  std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) { return place(*a) < place(*b); });
+  const SampleRow* before = nullptr;
+  for (const SampleRow* const row : rows) {
+    if (before != nullptr && place(*before) == place(*row)) continue;  // twice in the arena of a killed process
+    before = row;
+    if (calls.empty() || calls.back().place() != std::make_tuple(row->comm, row->op, row->bin, row->number)) {
+      SampledCall& call = calls.emplace_back();
+      call.comm = row->comm;
+      call.op = row->op;
+      call.bin = row->bin;
+      call.number = row->number;
+    }
+    calls.back().add(*row, clocks.at(row->rank));
+  }
+  return calls;
+}
+
+void add_calls(SampledCalls& to, const SampledCalls& more) {
+  SampledCalls all;
+  all.reserve(std::max(to.size(), more.size()));
+  auto a = to.begin();
+  auto b = more.begin();
+  while (a != to.end() || b != more.end()) {
+    if (b == more.end() || (a != to.end() && a->place() < b->place())) {
+      all.push_back(*a++);
+    } else if (a == to.end() || b->place() < a->place()) {
+      all.push_back(*b++);
+    } else {
+      a->add(*b++);
+      all.push_back(*a++);
+    }
+  }
+  to = std::move(all);
+}
+
+Unsplit why_unsplit(const SampledCall& call, int size) {
+  const Waits waits = waits_of(call.op);
+  if (call.members != size) return Unsplit::members;
+  if (waits == Waits::lower || waits == Waits::none) return Unsplit::prefix;
+  if ((call.bin == 0 && call.op != op::MPI_Barrier) || (call.flags & SampleFlag::empty) != 0) return Unsplit::no_data;
+  if (waits != Waits::last && (call.has_machines || call.root < 0)) return Unsplit::machines;
+  if (call.has_machines) return Unsplit::no;
+  const Ticks tolerance = static_cast<Ticks>(tolerance_ns / call.clock.ns_per_tick);
+  const auto is_before = [&](Ticks left, Ticks entered) { return left + tolerance < entered; };
+  const bool is_unordered = waits == Waits::last   ? is_before(call.first_left, call.last.first)
+                            : waits == Waits::root ? is_before(call.first_left, call.root_entered)
+                                                   : is_before(call.root_left, call.last_other.first);
+  return is_unordered ? Unsplit::unordered : Unsplit::no;
+}
+
+SampledLate late_in(const SampledCall& call) {
+  SampledLate late;
+  const auto ns = [&](Ticks end, Ticks begin) { return in_ns(later_by(end, begin), call.clock); };
+  late.at = ns(call.last.first, call.clock.started);
+  if (call.has_machines) {
+    late.rank = call.hasty.rank;
+    late.late = call.hasty.first - call.hasty.second;
+    late.spread = call.longest - call.shortest;
+    return late;
+  }
+  late.spread = ns(call.last.first, call.first_entered);
+  switch (waits_of(call.op)) {
+    case Waits::root:
+      late.rank = call.root;
+      late.late = ns(call.root_entered, call.first_other);
+      break;
+    case Waits::others:
+      late.rank = call.last_other.rank;
+      late.late = ns(call.last_other.first, std::max(call.last_other.second, call.root_entered));
+      break;
+    default: late.rank = call.last.rank; late.late = ns(call.last.first, call.last.second);
+  }
+  return late;
+}
+
+namespace {
+
+// Communicator, procedure, size bin and rank.
+using OfRank = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, int>;
+OfRank of_rank(const SampleRow& row) { return {row.comm, row.op, row.bin, row.rank}; }
+
+// One sample of a call that is split.
+struct Part {
+  SampledCall* call;
+  OfRank of;
+  Ns time, waiting;
+};
+
+struct Sums {
+  std::uint64_t calls = 0;  // all calls
+  Ns all = 0;               // their time
+  Ns time = 0, waiting = 0;
+};
+
+// Adds to each call by how much the waiting of these ranks deviates from their shares, and how many calls they made.
+void add_residuals(const Profile& profile, const std::vector<Part>& parts) {
+  std::map<OfRank, Sums> sums;
+  for (const Part& part : parts) {
+    sums[part.of].time += part.time;
+    sums[part.of].waiting += part.waiting;
+  }
+  for (const Profile::Row& row : profile.rows) {
+    const Profile::KeyFacts& key = profile.keys[row.key];
+    const auto found = sums.find({key.comm, key.op, key.bin, row.rank});
+    if (found == sums.end()) continue;
+    found->second.all += row.time;
+    found->second.calls += row.calls;
+  }
+  for (const Part& part : parts) {
+    const Sums& sum = sums[part.of];
+    part.call->calls += sum.calls;
+    if (sum.time == 0) continue;
+    const double share = static_cast<double>(sum.waiting) / static_cast<double>(sum.time);
+    const double scale = static_cast<double>(sum.all) / static_cast<double>(sum.time);
+    const double deviation = static_cast<double>(part.waiting) - share * static_cast<double>(part.time);
+    part.call->residual += static_cast<std::int64_t>(scale * deviation);
+  }
+}
+
+// Adds a sample to the row of its rank.
+void add_sample(WaitingRow& sum, const SampledCall& call, const SampleRow& row, const RankClock& clock, Ns waiting) {
+  const SampledLate late = late_in(call);
+  const Ns spent = in_ns(row.spent, clock);
+  ++sum.samples;
+  sum.time += spent;
+  sum.waiting += waiting;
+  if (late.rank == row.rank && late.late != 0) {
+    ++sum.last;
+    sum.late += late.late;
+  }
+  sum.behind += call.has_machines ? call.longest - spent : in_ns(later_by(row.entered, call.first_entered), clock);
+}
+
+// Adds the time from the previous sample of the same rank and stratum.
+void add_between(WaitingRow& sum, const SampleRow& previous, const SampleRow& row, const RankClock& clock) {
+  const Ticks between = later_by(row.entered, previous.entered + previous.spent);
+  const Ticks in_mpi = later_by(row.mpi, previous.mpi + previous.spent);
+  sum.between += in_ns(between, clock);
+  sum.outside += in_ns(later_by(between, in_mpi), clock);
+}
+
+}  // namespace
+
+void split(Profile& profile, SampledCalls& calls) {
+  const std::map<int, RankClock> clocks = clocks_of(profile);
+  std::vector<SampleRow>& rows = profile.samples;
+  const auto place = [](const SampleRow& r) { return std::make_tuple(r.rank, r.comm, r.op, r.bin, r.number); };
+  std::sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, int>, WaitingRow> sums;
+  std::vector<Part> parts;
+  const SampleRow* before = nullptr;
+  for (const SampleRow& row : rows) {
+    const SampleRow* const previous = before != nullptr && of_rank(*before) == of_rank(row) ? before : nullptr;
+    if (previous != nullptr && previous->number == row.number) continue;
+    before = &row;
+    const auto at = std::make_tuple(row.comm, row.op, row.bin, row.number);
+    const auto found = std::lower_bound(calls.begin(), calls.end(), at,
+                                        [](const SampledCall& call, const auto& of) { return call.place() < of; });
+    if (found == calls.end() || found->place() != at) continue;
+    if (why_unsplit(*found, profile.comms[row.comm].size) != Unsplit::no) continue;
+    const RankClock& clock = clocks.at(row.rank);
+    const Ns waiting = waited(*found, row, clock);
+    found->waiting += waiting;
+    WaitingRow& sum = sums[{row.comm, row.op, row.bin, row.region, row.rank}];
+    add_sample(sum, *found, row, clock, waiting);
+    parts.push_back({&*found, of_rank(row), in_ns(row.spent, clock), waiting});
+    if (previous != nullptr) add_between(sum, *previous, row, clock);
+  }
+  add_residuals(profile, parts);
+  for (auto& [key, sum] : sums) {
+    std::tie(sum.comm, sum.op, sum.bin, sum.region, sum.rank) = key;
+    profile.waiting.push_back(sum);
+  }
+}
+
+namespace {
+
+// Adds up calls of one communicator, procedure and size bin that were split.
+SampledRow row_of(const std::vector<const SampledCall*>& calls) {
+  constexpr std::uint64_t fewest = 4;  // samples from which on their deviations tell the error
+  const SampledCall& first = *calls.front();
+  SampledRow row{first.comm, first.op, first.bin};
+  std::vector<Ns> spreads;
+  double squares = 0;
+  for (const SampledCall* const call : calls) {
+    const SampledLate late = late_in(*call);
+    row.time += call->time;
+    row.waiting += call->waiting;
+    row.late += late.late;
+    row.across += call->has_machines ? 1 : 0;
+    squares += static_cast<double>(call->residual) * static_cast<double>(call->residual);
+    spreads.push_back(late.spread);
+  }
+  row.samples = calls.size();
+  row.of = std::max(row.samples, first.calls / static_cast<std::uint64_t>(first.members));
+  row.has_error = row.samples >= fewest || row.samples == row.of;
+  if (row.samples != row.of && row.has_error) {
+    const auto n = static_cast<double>(row.samples);
+    row.error = static_cast<Ns>(std::sqrt((1 - n / static_cast<double>(row.of)) * n / (n - 1) * squares));
+  }
+  const auto middle = spreads.begin() + static_cast<std::ptrdiff_t>(spreads.size() / 2);
+  std::nth_element(spreads.begin(), middle, spreads.end());
+  row.spread = *middle;
+  return row;
+}
+
+}  // namespace
+
+void sum_up(Profile& profile, const SampledCalls& calls) {
+  using Kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+  std::map<std::pair<Kind, Unsplit>, std::vector<const SampledCall*>> groups;
+  for (const SampledCall& call : calls) {
+    const Unsplit why = why_unsplit(call, profile.comms[call.comm].size);
+    groups[{{call.comm, call.op, call.bin}, why}].push_back(&call);
+  }
+  for (const auto& [key, group] : groups) {
+    if (key.second == Unsplit::no) {
+      profile.sampled.push_back(row_of(group));
+    } else {
+      const auto& [comm, op, bin] = key.first;
+      profile.unsplit.push_back({comm, op, bin, key.second, group.size()});
+    }
+  }
+}
+
+void write_calls(WireWriter& out, const SampledCalls& calls) {
+  Encoder encoder(out);
+  encoder.list(calls, 0, [&encoder](const SampledCall& call) { fields(encoder, call); });
+}
+
+SampledCalls read_sampled_calls(WireReader& in) {
+  SampledCalls calls;
+  Decoder decoder(in);
+  decoder.list(calls, 0, [&decoder](SampledCall& call) { fields(decoder, call); });
+  if (!in.ok()) calls.clear();
+  return calls;
+}
+
+}  // namespace commlens

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "core/base/identity.h"
+#include "core/base/ticks.h"
+#include "core/base/wire.h"
+
+// Splits the time of sampled collectives into waiting for other ranks and the operation itself.
+//
+// In a barrier, an allreduce or an alltoall, nobody leaves before the last member has entered.  On one machine all
+// processes have one clock: each member waits from its own entry until the entry of the last.  Between machines the
+// clocks differ, but durations do not: the last to enter waited for nobody, so its duration is the shortest, and each
+// member waited as much longer as its own duration is.  Rooted collectives need one clock.
+namespace commlens {
+
+class Profile;
+
+// One sample of one rank, in the numbers of a profile.
+struct SampleRow {
+  std::uint32_t comm, op, bin, region;
+  int rank;
+  std::uint64_t number;
+  Ticks entered, spent, mpi;  // as in Sample; spent: in the call
+  std::uint32_t flags;
+};
+
+// The clock of one rank.
+struct RankClock {
+  Identity machine = 0;  // ranks with the same machine share a clock
+  double ns_per_tick = 1;
+  Ticks started = 0;  // when MPI_Init returned
+};
+
+// Why a sampled call cannot be split.
+enum class Unsplit : std::uint8_t {
+  no,
+  members,    // some member has no sample of it
+  no_data,    // blocks without data: some members need not wait for each other
+  machines,   // a rooted collective across machines, whose clocks differ
+  unordered,  // somebody left before the one for whom it waits had entered
+  prefix,     // prefix sums: each rank waits for others
+  count
+};
+inline constexpr std::size_t unsplit_count = static_cast<std::size_t>(Unsplit::count);
+
+// The two largest values of a quantity, with the rank of the largest.
+struct TopTwo {
+  Ticks first = 0, second = 0;
+  int rank = -1;  // -1: no value
+
+  void add(Ticks value, int of);
+  void add(const TopTwo& other);
+};
+
+// What the samples of one call say together.  Those of several blocks of ranks can be merged, in any order.
+struct SampledCall {
+  std::uint32_t comm = 0, op = 0, bin = 0;
+  std::uint64_t number = 0;
+
+  int members = 0;
+  std::uint32_t flags = 0;  // of any member
+  Identity machine = 0;
+  bool has_machines = false;  // of several machines
+  RankClock clock;            // of the lowest rank
+  int lowest = -1;
+  TopTwo last;        // by time of entry
+  TopTwo last_other;  // the same without the root
+  Ticks first_entered = ~Ticks{0}, first_other = ~Ticks{0}, first_left = ~Ticks{0};
+  Ticks root_entered = 0, root_left = 0;
+  int root = -1;
+  TopTwo hasty;  // by duration, negated: `first` is 2^63 minus the shortest
+  Ns shortest = ~Ns{0}, longest = 0;
+  Ns time = 0;                // sum over the members
+  Ns waiting = 0;             // the same; see split()
+  std::int64_t residual = 0;  // the same, ns; see split()
+  std::uint64_t calls = 0;    // number of calls of this kind that the members made, sum over them; see split()
+
+  auto place() const { return std::make_tuple(comm, op, bin, number); }
+  void add(const SampleRow& row, const RankClock& of_rank);
+  void add(const SampledCall& other);
+};
+using SampledCalls = std::vector<SampledCall>;  // by place()
+
+// What one rank waited in the sampled calls of one communicator, procedure, size bin and region.
+struct WaitingRow {
+  std::uint32_t comm, op, bin, region;
+  int rank;
+  std::uint64_t samples = 0, last = 0;  // last: calls in which the others waited for this rank
+  Ns time = 0, waiting = 0;
+  Ns late = 0;     // sum of SampledLate::late over these calls
+  Ns behind = 0;   // sum of the times from the first entry of a member to its own
+  Ns between = 0;  // time from a sampled call to the next one
+  Ns outside = 0;  // the part of it outside MPI
+};
+
+// The sampled calls of one communicator, procedure and size bin together.
+struct SampledRow {
+  std::uint32_t comm, op, bin;
+  std::uint64_t samples = 0, of = 0;  // of: calls, each counted once for all its members
+  std::uint64_t across = 0;           // samples whose members are on several machines
+  Ns time = 0, waiting = 0;           // sums over the samples and their members
+  Ns error = 0;                       // standard error of the waiting in all calls
+  bool has_error = false;             // false: too few samples to know
+  Ns spread = 0;                      // median of SampledLate::spread
+  Ns late = 0;                        // sum of SampledLate::late
+};
+
+struct UnsplitRow {
+  std::uint32_t comm, op, bin;
+  Unsplit reason;
+  std::uint64_t calls;
+};
+
+// Who was last in a call, and by how much.
+struct SampledLate {
+  int rank = -1;
+  Ns late = 0;    // how long others waited for it, beyond the rank before it
+  Ns spread = 0;  // from the first entry to the last
+  Ns at = 0;      // of the last entry, after MPI_Init had returned
+};
+
+// Returns the calls that the ranks of a profile have sampled.  pre: the profile is settled.
+SampledCalls sampled_calls(const Profile& profile);
+
+// Merges the calls of another block of ranks.
+void add_calls(SampledCalls& to, const SampledCalls& more);
+void write_calls(WireWriter& out, const SampledCalls& calls);
+SampledCalls read_sampled_calls(WireReader& in);
+
+// Returns why a call cannot be split.  size: of its communicator; -1: unknown.
+Unsplit why_unsplit(const SampledCall& call, int size);
+
+// Returns who was last.  pre: why_unsplit() is `no`.
+SampledLate late_in(const SampledCall& call);
+
+// Splits the samples of the profile's ranks by the calls, which have the samples of all ranks: fills profile.waiting,
+// and the members of SampledCall that refer to here with sums over these ranks.
+//
+// The time of all calls of a rank is known exactly.  Times the share of waiting in its sampled calls, it gives the
+// estimated waiting of the rank.  SampledCall::residual has what is needed for the error of the sum over the ranks: by
+// how much the waiting of a call deviates from these shares, scaled to all calls of each rank.
+void split(Profile& profile, SampledCalls& calls);
+
+// Adds up the calls that were split in profile.sampled, and the others in profile.unsplit.
+void sum_up(Profile& profile, const SampledCalls& calls);
+
+}  // namespace commlens

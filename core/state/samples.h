@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/hot/samples.h"
+
+namespace commlens {
+
+struct CommRecord;
+
+// Memory for samples per process.  When it is used up, each stratum keeps half as many, and so on.
+inline constexpr std::uint64_t most_sample_bytes = 2 << 20;
+// Samples of one stratum, and the smallest number to which a lack of memory reduces it.
+inline constexpr std::uint32_t most_samples = 256 * SampleChunk::capacity, fewest_samples = SampleChunk::capacity;
+
+// Switches sampling on or off (COMMLENS_WAITING), before the first communicator is known.
+void choose_sampling(bool is_on) noexcept;
+
+// Decides whether some collectives of a new communicator are sampled.  Of the communicators that one line of the
+// program makes, all of the first 64 are, then half of the next 64, a quarter of the next 128, and so on: hash decides
+// which, so that all members decide alike.  Memory thus grows with the logarithm of their number.  Call with the lock
+// of the registry held.
+bool begin_sampling(const CommRecord& record);
+
+// The samples of one stratum, in the order of the calls.
+struct StratumSamples {
+  Key key = 0;
+  std::uint32_t level = 0;
+  std::vector<Sample> samples;
+};
+
+// Removes samples until at most `most` are left, by raising the level.  comm: identity of the communicator.
+void thin_out(StratumSamples& stratum, Identity comm, std::uint32_t most);
+
+// Returns the samples of this process.
+std::vector<StratumSamples> samples_here();
+
+// Drops all samples; the numbers of the calls go on.
+void forget_samples() noexcept;
+
+}  // namespace commlens

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens waits`."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text
+
+from commlens.cli.options import (
+    comm_option,
+    format_option,
+    op_option,
+    profile_argument,
+    sql_option,
+    top_option,
+)
+from commlens.profile import open_profile
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, fold, json_text
+from commlens.render.units import share_text, time_text
+from commlens.selection import names
+from commlens.waiting.text import draw, draw_ranks, unsplit_lines
+from commlens.waiting.waits import Waits, read_waits
+
+DEFAULT_TOP = 10
+NOTHING = "no sampled collectives: the run made none on communicators of two or more ranks, or COMMLENS_WAITING was 0"
+
+
+@click.command()
+@profile_argument
+@comm_option
+@op_option("these operations")
+@top_option(
+    DEFAULT_TOP, "Show the N rows with the most waiting; 0 means all. csv and json always contain all."
+)
+@click.option("--ranks", "with_ranks", is_flag=True, help="Show the ranks of each row, too.")
+@format_option
+@sql_option
+def waits(
+    profile: str,
+    comms: tuple[str, ...],
+    operations: tuple[str, ...],
+    top: int,
+    with_ranks: bool,
+    style: str,
+    show_sql: bool,
+) -> None:
+    """Show who keeps whom waiting in the collectives of PROFILE.
+
+    The time of a collective is waiting for others and the operation itself. Of some calls, spread over the run, all
+    members have stored when they entered and left (COMMLENS_WAITING); they tell the two apart. In a barrier, an
+    allreduce, an allgather, an alltoall or a reduce_scatter, every rank waits until the last one has entered. In a
+    broadcast or scatter the others wait for the root, in a reduce or gather the root for the others.
+
+    Columns: time: of all ranks. waiting: share of this time in which ranks waited. interval: its 95 % interval; exact if
+    every call was sampled, ? if too few were. operation/call: average time of a call without waiting. spread: median of
+    the time from the first entry of a rank to the last. last: the rank for which the others waited. It is one rank,
+    if it was last in at least half of the calls, and far more often than by chance: then it computes longer than the
+    others between the calls, or comes late from other MPI calls. It may also be one node, the order of the ranks, or
+    rotate.
+
+    With --ranks, for each rank: time, waiting: of a sampled call. last: share of the calls in which it was last. late:
+    for how long the others then waited for it alone. after the first: from the first entry of a rank to its own, on
+    average. outside MPI: share of the time between two calls.
+    """
+    with open_profile(profile) as connection:
+        names.check_communicators(connection, comms)
+        found = read_waits(connection, comms, names.matching_operations(connection, operations))
+        nodes = dict(connection.execute("SELECT rank, node FROM rank").fetchall())
+    screen = Screen()
+    if show_sql:
+        for name, statement in found.statements:
+            screen.plain(f"-- {name}\n{statement};\n\n")
+    elif style == "json":
+        screen.json(json_text(as_dict(found)))
+    elif style == "csv":
+        rows = [wait.numbers() for wait in found.waits]
+        screen.plain(csv_text(list(rows[0]) if rows else [], [list(row.values()) for row in rows]))
+    else:
+        show(screen, found, top or None, nodes if with_ranks else None)
+
+
+def as_dict(found: Waits) -> dict[str, object]:
+    """Return everything, for json."""
+    return {
+        "waits": [{**wait.numbers(), "ranks": wait.ranks} for wait in found.waits],
+        "unsplit": found.unsplit,
+    }
+
+
+def show(screen: Screen, found: Waits, top: int | None, nodes: dict[int, str] | None) -> None:
+    """Print the tables, and what could not be split."""
+    if found.waits:
+        share = share_text(found.waiting_ns / found.time_ns)
+        head = f"{time_text(found.waiting_ns)} of waiting in {time_text(found.time_ns)} of collectives ({share}), sums over the ranks"
+        screen.lines([*fold("", head, screen.width, "bold"), Text("")])
+        screen.lines(draw(found, top).lines(screen.width))
+        for wait in found.waits[:top] if nodes is not None else []:
+            title = f"{wait.row['communicator']}  {wait.row['operation']}"
+            screen.lines([Text(""), *fold("", title, screen.width, "bold")])
+            screen.lines(draw_ranks(wait, nodes or {}).lines(screen.width))
+    else:
+        screen.lines([Text(NOTHING)])
+    lines = unsplit_lines(found)
+    if lines:
+        screen.lines([Text(""), Text("not split:", style="dim")])
+        for line in lines:
+            screen.lines(fold("  ", line, screen.width, "dim"))

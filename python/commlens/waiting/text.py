@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints who keeps whom waiting."""
+
+from __future__ import annotations
+
+from commlens.render.table import Column, Table
+from commlens.render.units import share_text, size_text, time_text
+from commlens.reports.report import line_size
+from commlens.waiting.waits import Wait, Waits
+
+COLUMNS = (
+    Column("communicator", right=False),
+    Column("size", right=False),
+    Column("calls"),
+    Column("time"),
+    Column("waiting"),
+    Column("interval", wide=2),
+    Column("operation/call"),
+    Column("spread", wide=3),
+    Column("last", right=False, wide=1),
+)
+
+LEAST_WAITING = 0.01  # share from which on it says who is last
+
+REASONS = {
+    "members": "some members have no sample of the call",
+    "no data": "a block is empty, so that some members need not wait for each other",
+    "machines": "a rooted collective across machines, whose clocks differ",
+    "order": "a member left before the one for which it waits had entered",
+    "prefix": "a prefix sum, in which each rank waits for those below it",
+}
+
+RANK_COLUMNS = (
+    Column("rank"),
+    Column("node", right=False, wide=2),
+    Column("time"),
+    Column("waiting"),
+    Column("last"),
+    Column("late", wide=1),
+    Column("after the first"),
+    Column("outside MPI", wide=1),
+)
+
+
+def last_text(wait: Wait) -> str:
+    """Return who comes last."""
+    pattern = wait.pattern
+    if wait.share.share < LEAST_WAITING:
+        return ""
+    share = f"rank {pattern.rank} in {share_text(pattern.share)}"
+    if pattern.kind == "same":
+        cause = {"compute": ", computes longer", "mpi": ", comes late from other MPI calls"}.get(
+            wait.cause, ""
+        )
+        return f"{share}{cause}"
+    if pattern.kind == "node":
+        return f"node {pattern.node}"
+    if pattern.kind == "order":
+        return "in the order of the ranks"
+    return {"rotates": "rotates", "few": share}.get(pattern.kind, f"varies, {share}")
+
+
+def interval_text(wait: Wait) -> str:
+    """Return the interval of the share of waiting; ? if there are too few samples."""
+    low, high = wait.share.low, wait.share.high
+    if low is None or high is None:
+        return "?"
+    return "exact" if low == high else f"{100 * low:.1f} to {100 * high:.1f} %"
+
+
+def draw(waits: Waits, top: int | None) -> Table:
+    """Return the rows with the most waiting, below their communicators."""
+    table = Table(COLUMNS)
+    shown = waits.waits if top is None else waits.waits[:top]
+    families: dict[int, list[Wait]] = {}
+    for wait in shown:
+        families.setdefault(wait.row["family"], []).append(wait)
+    for rows in families.values():
+        table.add([rows[0].row["communicator"], line_size(rows[0].row), *[""] * (len(COLUMNS) - 2)], "bold")
+        for wait in rows:
+            table.add(cells(wait))
+    rest = waits.waits[len(shown) :]
+    if rest:
+        time = time_text(sum(wait.row["waiting_ns"] for wait in rest))
+        table.say(f"and {len(rest):,} more rows with {time} of waiting")
+    return table
+
+
+def cells(wait: Wait) -> list[str]:
+    """Return the cells of one row."""
+    row = wait.row
+    size = size_text(row["bin"], row["bin"]) if row["bin"] < 0 else size_text(*bounds(row["bin"]))
+    return [
+        f"  {row['operation']}",
+        size if row["bin"] >= 0 else "varies",
+        f"{row['calls']:,}",
+        time_text(row["time_ns"]),
+        share_text(wait.share.share),
+        interval_text(wait),
+        time_text(round(row["operation_ns"] / row["calls"])),
+        time_text(wait.spread_ns),
+        last_text(wait),
+    ]
+
+
+def bounds(size_bin: int) -> tuple[int, int]:
+    """Return the smallest and the largest size of a bin."""
+    return (0, 0) if size_bin == 0 else (1 << (size_bin - 1), (1 << size_bin) - 1)
+
+
+def draw_ranks(wait: Wait, nodes: dict[int, str]) -> Table:
+    """Return the ranks of one row."""
+    table = Table(RANK_COLUMNS)
+    for one in wait.ranks:
+        n = one["samples"]
+        table.add(
+            [
+                str(one["rank"]),
+                nodes.get(one["rank"], ""),
+                time_text(round(one["time_ns"] / n)),
+                share_text(one["waiting_ns"] / one["time_ns"] if one["time_ns"] else None),
+                share_text(one["last"] / n),
+                time_text(round(one["late_ns"] / one["last"])) if one["last"] else "-",
+                time_text(round(one["behind_ns"] / n)),
+                share_text(one["outside_ns"] / one["between_ns"] if one["between_ns"] else None),
+            ]
+        )
+    return table
+
+
+def unsplit_lines(waits: Waits) -> list[str]:
+    """Return one line for each reason why sampled calls could not be split."""
+    found: dict[str, dict[str, int]] = {}
+    for row in waits.unsplit:
+        found.setdefault(row["reason"], {})[row["operation"]] = row["calls"]
+    lines = []
+    for reason, operations in found.items():
+        names = ", ".join(f"{name} ({calls:,})" for name, calls in operations.items())
+        lines.append(f"{names}: {REASONS.get(reason, reason)}")
+    return lines

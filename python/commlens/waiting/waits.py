@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads who keeps whom waiting: one row per family of communicators, procedure and message size."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from commlens.base.errors import CommlensError
+from commlens.profile.meta import is_summary
+from commlens.profile.shape import has_table, version_of
+from commlens.selection.conditions import comm_conditions, quoted, where
+from commlens.waiting.estimate import Pattern, Sampled, Share, pattern_of, waiting_share
+
+Row = dict[str, Any]
+Place = tuple[int, int, int]
+"""Family, procedure and size bin."""
+
+SPLIT_SQL = """\
+SELECT split.family, split.op, split.bin, family.name AS communicator, family.size_min, family.size_max,
+       op.name AS operation, split.calls, split.time_ns, split.samples, split.sampled_ns, split.waiting_ns,
+       split.operation_ns
+  FROM split JOIN family ON family.family = split.family JOIN op ON op.id = split.op{chosen}
+ ORDER BY split.waiting_ns DESC, split.time_ns DESC, communicator, operation, split.bin"""
+
+SAMPLED_SQL = """\
+SELECT comm.family, s.op, s.bin, s.comm, s.samples, s.collectives, s.across, s.time_ns, s.waiting_ns, s.error_ns,
+       s.spread_ns, s.late_ns, SUM(cell.time_ns) AS all_ns
+  FROM sampled AS s JOIN comm ON comm.id = s.comm
+       JOIN key ON key.comm = s.comm AND key.op = s.op AND key.bin = s.bin
+       JOIN cell ON cell.key = key.id
+ GROUP BY s.comm, s.op, s.bin"""
+
+RANKS_SQL = """\
+SELECT comm.family, op, bin, rank, SUM(samples) AS samples, SUM(time_ns) AS time_ns, SUM(waiting_ns) AS waiting_ns,
+       SUM(last) AS last, SUM(late_ns) AS late_ns, SUM(behind_ns) AS behind_ns, SUM(between_ns) AS between_ns,
+       SUM(outside_ns) AS outside_ns
+  FROM waiting JOIN comm ON comm.id = waiting.comm
+ GROUP BY comm.family, op, bin, rank"""
+
+UNSPLIT_SQL = """\
+SELECT op.name AS operation, reason, SUM(calls) AS calls
+  FROM unsplit JOIN op ON op.id = unsplit.op
+ GROUP BY op.name, reason
+ ORDER BY calls DESC, operation, reason"""
+
+STATEMENTS = (("sampled", SAMPLED_SQL), ("ranks", RANKS_SQL), ("unsplit", UNSPLIT_SQL))
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The waiting in the collectives of one family of communicators, procedure and message size.
+
+    Attributes
+    ----------
+    row : dict
+        The row of view split, with names.
+    share : Share
+        Estimated share of waiting.
+    spread_ns : int
+        Median of the time from the first entry of a member to the last.
+    late_ns : int
+        How long the others waited for the last alone, on average over the calls.
+    pattern : Pattern
+        Who comes last.
+    cause : str
+        Why the rank of pattern same is last: compute, mpi or "" for unknown.
+    ranks : list of dict
+        The rows of table waiting, summed over communicators and regions, by rank.
+    machines : bool
+        Whether some calls were across machines.
+    """
+
+    row: Row
+    share: Share
+    spread_ns: int
+    late_ns: int
+    pattern: Pattern
+    cause: str
+    ranks: list[Row]
+    machines: bool
+
+    def numbers(self) -> Row:
+        """Return all columns, for csv and json."""
+        names = (
+            "communicator",
+            "size_min",
+            "size_max",
+            "operation",
+            "bin",
+            "calls",
+            "time_ns",
+            "samples",
+            "sampled_ns",
+        )
+        row = {name: self.row[name] for name in names}
+        return {
+            **row,
+            "waiting_ns": self.row["waiting_ns"],
+            "operation_ns": self.row["operation_ns"],
+            "waiting_share": self.share.share,
+            "share_low": self.share.low,
+            "share_high": self.share.high,
+            "spread_ns": self.spread_ns,
+            "late_ns": self.late_ns,
+            "pattern": self.pattern.kind,
+            "last_rank": self.pattern.rank,
+            "last_share": self.pattern.share,
+            "last_node": self.pattern.node,
+            "cause": self.cause,
+        }
+
+
+@dataclass(frozen=True)
+class Waits:
+    """All rows, the sampled calls that could not be split, and the statements that returned them."""
+
+    waits: list[Wait]
+    unsplit: list[Row]
+    statements: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def waiting_ns(self) -> int:
+        """Estimated waiting, sum over all rows and ranks."""
+        return sum(wait.row["waiting_ns"] for wait in self.waits)
+
+    @property
+    def time_ns(self) -> int:
+        """Time of all calls, sum over all rows and ranks."""
+        return sum(wait.row["time_ns"] for wait in self.waits)
+
+
+def refuse_without_samples(connection: sqlite3.Connection) -> None:
+    """Refuse a profile that cannot have samples.
+
+    Raises
+    ------
+    CommlensError
+        The profile is older than samples, or a summary.
+    """
+    if not has_table(connection, "waiting"):
+        version = version_of(connection)
+        raise CommlensError(f"this profile has schema version {version}: waiting needs version 11 or later")
+    if is_summary(connection):
+        raise CommlensError("a profile of summary detail (COMMLENS_DETAIL) has no samples of collectives")
+
+
+def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations: Sequence[str]) -> Waits:
+    """Read the waiting in these communicators and procedures, or in all."""
+    refuse_without_samples(connection)
+    chosen = []
+    if comms:
+        families = f"SELECT comm.family FROM comm{where(comm_conditions(comms))}"
+        chosen.append(f"split.family IN ({families})")
+    if operations:
+        chosen.append(f"op.name IN ({', '.join(map(quoted, operations))})")
+    sql = SPLIT_SQL.format(chosen=where(chosen))
+    sampled, ranks = grouped(connection, SAMPLED_SQL), grouped(connection, RANKS_SQL)
+    node_of = dict(connection.execute("SELECT rank, node FROM rank").fetchall())
+    rows = [dict(row) for row in connection.execute(sql)]
+    waits = []
+    for row in rows:
+        place = (row["family"], row["op"], row["bin"])
+        waits.append(wait_of(row, sampled[place], ranks[place], node_of))
+    unsplit = [dict(row) for row in connection.execute(UNSPLIT_SQL)]
+    return Waits(waits, unsplit, [("waits", sql), *STATEMENTS])
+
+
+def grouped(connection: sqlite3.Connection, sql: str) -> defaultdict[Place, list[Row]]:
+    """Return the rows of a statement by family, procedure and size bin."""
+    rows: defaultdict[Place, list[Row]] = defaultdict(list)
+    for row in connection.execute(sql):
+        rows[row["family"], row["op"], row["bin"]].append(dict(row))
+    return rows
+
+
+def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, str]) -> Wait:
+    """Return what the samples say about one row of view split."""
+    names = ("samples", "collectives", "time_ns", "waiting_ns", "error_ns", "all_ns")
+    share = waiting_share(
+        row["waiting_ns"], row["time_ns"], [Sampled(*(one[name] for name in names)) for one in sampled]
+    )
+    behind = {one["rank"]: one["behind_ns"] / one["samples"] for one in ranks if one["samples"]}
+    pattern = pattern_of(
+        {one["rank"]: one["last"] for one in ranks if one["last"]}, row["size_max"], node_of, behind
+    )
+    return Wait(
+        row,
+        share,
+        round(median(one["spread_ns"] for one in sampled)),
+        round(sum(one["late_ns"] for one in sampled) / row["samples"]),
+        pattern,
+        cause_of(pattern, ranks) if pattern.kind == "same" else "",
+        sorted(ranks, key=lambda one: one["rank"]),
+        any(one["across"] for one in sampled),
+    )
+
+
+def cause_of(pattern: Pattern, ranks: list[Row]) -> str:
+    """Return why a rank is last.
+
+    It computes longer if its time outside MPI between two samples exceeds that of the others by at least half of the time
+    for which they wait for it; otherwise it comes late from other MPI calls.
+    """
+    outside = {one["rank"]: one["outside_ns"] / one["samples"] for one in ranks}
+    late = {one["rank"]: one["late_ns"] / one["samples"] for one in ranks}
+    others = [ns for rank, ns in outside.items() if rank != pattern.rank]
+    if not others or not any(one["between_ns"] for one in ranks):
+        return ""
+    return "compute" if outside[pattern.rank] - median(others) > late[pattern.rank] / 2 else "mpi"

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens waits`: its estimates against populations that are known, its words against profiles with a known cause."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from build_profile import ProfileBuilder
+from build_waits import Kind, RankWaits, add_samples, add_unsplit
+from conftest import Run
+
+from commlens.waiting.estimate import Sampled, pattern_of, waiting_share
+
+MS = 10**6
+ALLREDUCE = Kind(1, "MPI_Allreduce", 4)
+
+
+def population(rng: random.Random, calls: int, *, is_heavy: bool) -> list[tuple[float, float]]:
+    """Return time and waiting of each call: noise around a trend, and some calls that take far longer."""
+    found = []
+    for i in range(calls):
+        operation = rng.uniform(5, 15)
+        waiting = rng.expovariate(1 / (20 + 40 * i / calls))
+        if is_heavy and rng.random() < 0.02:
+            waiting += 500
+        found.append((operation + waiting, waiting))
+    return found
+
+
+def estimated(calls: list[tuple[float, float]], every: int, rng: random.Random) -> tuple[Sampled, float]:
+    """Return a sample of one call of each block, and the estimate of all waiting."""
+    chosen = [calls[i + rng.randrange(every)] for i in range(0, len(calls), every)]
+    time, waiting = sum(t for t, _ in chosen), sum(w for _, w in chosen)
+    total = sum(t for t, _ in calls)
+    n = len(chosen)
+    squares = sum((total / time * (w - waiting / time * t)) ** 2 for t, w in chosen)
+    error = ((1 - n / len(calls)) * n / (n - 1) * squares) ** 0.5
+    scale = 1000
+    return (
+        Sampled(
+            n,
+            len(calls),
+            round(scale * time),
+            round(scale * waiting),
+            round(scale * error),
+            round(scale * total),
+        ),
+        total * waiting / time,
+    )
+
+
+@pytest.mark.parametrize("is_heavy", [False, True], ids=["even", "heavy tail"])
+@pytest.mark.parametrize("every", [4, 32])
+def test_the_interval_covers_the_truth_in_90_to_99_of_100_cases(every: int, is_heavy: bool) -> None:
+    rng = random.Random(11 * every + is_heavy)
+    cases, hits = 400, 0
+    for _ in range(cases):
+        calls = population(rng, 64 * every, is_heavy=is_heavy)
+        sampled, waiting = estimated(calls, every, rng)
+        share = waiting_share(1000 * waiting, sampled.all_ns, [sampled])
+        truth = sum(w for _, w in calls) / sum(t for t, _ in calls)
+        assert share.low is not None and share.high is not None
+        assert share.low <= share.share <= share.high
+        hits += share.low <= truth <= share.high
+    assert 0.90 <= hits / cases <= 0.995
+
+
+def test_time_that_no_sample_has_widens_the_interval() -> None:
+    """The samples took 10 ms a call, all calls together five times what that gives: the rest is unknown."""
+    sampled = Sampled(100, 1000, 1000 * MS, 500 * MS, 10 * MS, 50_000 * MS)
+    share = waiting_share(25_000 * MS, 50_000 * MS, [sampled])
+    assert share.low == pytest.approx(0.1)
+    assert share.high == pytest.approx(0.9)
+
+
+def test_all_calls_have_no_error_and_few_have_no_interval() -> None:
+    share = waiting_share(5, 10, [Sampled(3, 3, 10, 5, None, 10)])
+    assert (share.low, share.share, share.high) == (0.5, 0.5, 0.5)
+    share = waiting_share(5, 10, [Sampled(3, 30, 1, 1, None, 10)])
+    assert (share.low, share.high) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("last", "behind", "kind"),
+    [
+        ({3: 98, 1: 2}, {0: 0.0, 1: 1.0, 2: 0.5, 3: 9.0}, "same"),
+        ({0: 26, 1: 24, 2: 25, 3: 25}, {0: 5.0, 1: 4.0, 2: 5.0, 3: 4.5}, "rotates"),
+        ({0: 10, 1: 20, 2: 25, 3: 45}, {0: 0.0, 1: 1.0, 2: 2.0, 3: 3.0}, "order"),
+        ({0: 45, 1: 45, 2: 5, 3: 5}, {0: 5.0, 1: 4.0, 2: 5.0, 3: 4.5}, "node"),
+        ({1: 3}, {0: 0.0, 1: 5.0}, "few"),
+        ({}, {0: 0.0, 1: 5.0}, "few"),
+    ],
+)
+def test_the_pattern_of_the_last_rank_is_named(
+    last: dict[int, int], behind: dict[int, float], kind: str
+) -> None:
+    nodes = {0: "a", 1: "a", 2: "b", 3: "b"}
+    assert pattern_of(last, 4, nodes, behind).kind == kind
+
+
+def test_no_rank_is_named_when_all_are_alike() -> None:
+    """1,000 runs in which each of 16 ranks is equally likely to be last."""
+    rng = random.Random(3)
+    named = 0
+    for _ in range(1000):
+        last: dict[int, int] = {}
+        for _ in range(200):
+            rank = rng.randrange(16)
+            last[rank] = last.get(rank, 0) + 1
+        named += pattern_of(last, 16, {}, {r: rng.random() for r in range(16)}).kind != "rotates"
+    assert named <= 10
+
+
+def late_rank_builder(*, outside: bool) -> ProfileBuilder:
+    """Return a run in which rank 2 of 4 is last in all 100 allreduces, by 1 ms."""
+    build = ProfileBuilder(ranks=4, app_ns=10**9)
+    waits = {}
+    for rank in range(4):
+        is_late = rank == 2
+        time = 100 * (10_000 if is_late else MS + 10_000)
+        build.count(1, "MPI_Allreduce", rank, 100, time, 8)
+        waits[rank] = RankWaits(
+            time, 0 if is_late else 100 * MS, 100 if is_late else 0, 100 * MS if is_late else 0,
+            100 * MS if is_late else 0, 500 * MS, 400 * MS if outside and is_late else 100 * MS,
+        )  # fmt: skip
+    add_samples(build, ALLREDUCE, waits, samples=100)
+    build.count(1, "MPI_Bcast", 0, 7, 1000, 0)
+    add_unsplit(build, Kind(1, "MPI_Bcast", 0), "no data", 7)
+    return build
+
+
+@pytest.mark.parametrize(
+    ("outside", "words"), [(True, "computes longer"), (False, "comes late from other MPI calls")]
+)
+def test_a_late_rank_is_named_with_its_cause(run: Run, tmp_path: Path, outside: bool, words: str) -> None:
+    path = tmp_path / "late.db"
+    late_rank_builder(outside=outside).write(path)
+    text = run("waits", str(path)).stdout
+    assert "300 ms of waiting in 304 ms of collectives (98.7 %)" in text
+    assert f"rank 2 in 100.0 %, {words}" in text
+    assert "MPI_Bcast (7): a block is empty" in text
+    row = json.loads(run("waits", str(path), "--format", "json").stdout)["waits"][0]
+    assert (row["waiting_ns"], row["time_ns"], row["operation_ns"]) == (300 * MS, 304 * MS, 4 * MS)
+    assert (row["pattern"], row["last_rank"], row["late_ns"]) == ("same", 2, MS)
+
+
+def test_the_ranks_of_a_row_are_shown(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "late.db"
+    late_rank_builder(outside=True).write(path)
+    lines = run("waits", str(path), "--ranks", "--comm", "W0.0").stdout.splitlines()
+    of_ranks = [line.split() for line in lines if line.split()[:1] in (["0"], ["1"], ["2"], ["3"])]
+    assert [line[0] for line in of_ranks] == ["0", "1", "2", "3"]
+    assert "100.0 %" in " ".join(of_ranks[2])
+
+
+def test_communicators_of_a_family_without_samples_have_the_share_of_the_others(
+    run: Run, tmp_path: Path
+) -> None:
+    build = ProfileBuilder(ranks=4, app_ns=10**9)
+    first = build.comm("d0.1", [0, 1, 2, 3], parent=1, creator="MPI_Comm_dup", family=2)
+    second = build.comm("d0.2", [0, 1, 2, 3], parent=1, creator="MPI_Comm_dup", family=2)
+    for rank in range(4):
+        build.count(first, "MPI_Barrier", rank, 10, 10 * MS, 0)
+        build.count(second, "MPI_Barrier", rank, 10, 30 * MS, 0)
+    waits = {rank: RankWaits(10 * MS, 4 * MS) for rank in range(4)}
+    add_samples(build, Kind(first, "MPI_Barrier", 0), waits, samples=10)
+    build.write(tmp_path / "x.db")
+    row = json.loads(run("waits", str(tmp_path / "x.db"), "--format", "json").stdout)["waits"][0]
+    assert row["waiting_ns"] == 4 * 40 * MS * 4 // 10
+
+
+def test_profiles_that_cannot_have_samples_are_refused(run: Run) -> None:
+    folder = Path(__file__).parents[1] / "profiles"
+    done = run("waits", folder / "version10.db")
+    assert done.exit_code == 2
+    assert "schema version 10: waiting needs version 11 or later" in done.stderr
+
+
+def test_the_guide_shows_what_is_printed(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "late.db"
+    late_rank_builder(outside=True).write(path)
+    printed = run("waits", path, "--ranks").stdout
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "read.md").read_text(encoding="utf-8")
+    assert "".join(f"    {line}\n" if line else "\n" for line in printed.splitlines()) in guide
