@@ -270,6 +270,28 @@ def test_a_pipe_gets_no_colours_and_no_shorter_lines(small: Path) -> None:
     assert done.stdout.decode() == REPORT
 
 
+def test_a_pipe_gets_colours_if_a_variable_forces_them(small: Path) -> None:
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        forced = environment(TERM="xterm-256color", **{name: "1"})
+        done = subprocess.run(program("report", small), env=forced, capture_output=True, check=True)
+        assert b"\x1b[1m" in done.stdout, name
+
+
+@pytest.mark.parametrize(
+    "command", ["report", "comms", "regions", "ranks", "explain", "coverage", "sql", "schema"]
+)
+def test_a_command_loads_no_large_package_that_it_does_not_use(small: Path, command: str) -> None:
+    line = program(
+        command, *([] if command == "schema" else [small]), *(["SELECT 1"] if command == "sql" else [])
+    )
+    done = subprocess.run(
+        [line[0], "-X", "importtime", *line[1:]], env=environment(), capture_output=True, check=True
+    )
+    loaded = {entry.rpartition(b"|")[2].strip().decode() for entry in done.stderr.splitlines()}
+    assert "commlens.cli" in loaded
+    assert not loaded & {"numpy", "rich.console", "rich.progress"}
+
+
 @pytest.mark.long
 def test_a_reader_that_goes_away_is_no_error(small: Path) -> None:
     endless = (
