@@ -25,6 +25,7 @@ from conftest import Run, small_builder
 from rich.cells import cell_len
 
 import commlens
+from commlens.render.table import json_text
 
 REPORT = """\
 command       ./listing1 --steps 30
@@ -268,6 +269,27 @@ def test_a_pipe_gets_no_colours_and_no_shorter_lines(small: Path) -> None:
         program("report", small), env=environment(TERM="xterm-256color"), capture_output=True, check=True
     )
     assert done.stdout.decode() == REPORT
+
+
+def test_json_has_a_line_for_each_row() -> None:
+    rows = {
+        "rows": [{"name": 'é"\n', "time": 1.5}, {"name": b"\x01", "time": float("inf")}],
+        "none": [],
+        "of": {"a": [1, 2]},
+    }
+    text = """{
+  "rows": [
+    {"name": "é\\"\\n", "time": 1.5},
+    {"name": "01", "time": null}
+  ],
+  "none": [],
+  "of": {
+    "a": [1, 2]
+  }
+}
+"""
+    assert json_text(rows) == text
+    assert json_text([]) == "[]\n"
 
 
 def test_a_pipe_gets_colours_if_a_variable_forces_them(small: Path) -> None:
