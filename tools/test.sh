@@ -16,6 +16,9 @@ fail() { failed+=("$@"); }
 # Tests run in parallel.  An MPI test keeps less than one processor busy, because it often waits for its launcher.
 workers=$(nproc)
 ((workers <= 8)) || workers=8
+mpi_workers=$((workers * 3 / 2))
+# Containers often forbid Python to keep what it has compiled; tests start it thousands of times.
+unset PYTHONDONTWRITEBYTECODE
 
 build() {
   tools/build.sh "$@" || { fail "build, ${*: -1}"; return 1; }
@@ -59,7 +62,7 @@ everything() {
 
 with_mpi() {
   export COMMLENS_TEST_EVIDENCE=$evidence
-  python_tests mpi tests/mpi
+  workers=$mpi_workers python_tests mpi tests/mpi
   other_mpis
 }
 

@@ -118,11 +118,14 @@ def store(db: sqlite3.Connection, members: dict[Line, set[int]], values: Values)
     lines = sorted(
         {line for line in {*members, *(line for line, _ in values)} if len(parts[line]) != 1}, key=repr
     )
+    counters: dict[Line, set[str]] = defaultdict(set)
+    for line, counter in values:
+        counters[line].add(counter)
     for number, line in enumerate(lines):
         count = len(members[line]) if line in members else None
         *about, region = line
         db.execute("INSERT INTO scope VALUES (?,?,?,?,?,?,?,?,?)", (number, *about, count, region))
-        for counter in {counter for of, counter in values if of == line}:
+        for counter in counters[line]:
             if any(values[line, counter].values()):
                 spread = spread_of(counter, values[line, counter])
                 db.execute(f"INSERT INTO spread VALUES ({','.join('?' * 13)})", (number, counter, *spread))

@@ -25,6 +25,7 @@ from conftest import Run, small_builder
 from rich.cells import cell_len
 
 import commlens
+from commlens.render.table import json_text
 
 REPORT = """\
 command       ./listing1 --steps 30
@@ -268,6 +269,49 @@ def test_a_pipe_gets_no_colours_and_no_shorter_lines(small: Path) -> None:
         program("report", small), env=environment(TERM="xterm-256color"), capture_output=True, check=True
     )
     assert done.stdout.decode() == REPORT
+
+
+def test_json_has_a_line_for_each_row() -> None:
+    rows = {
+        "rows": [{"name": 'é"\n', "time": 1.5}, {"name": b"\x01", "time": float("inf")}],
+        "none": [],
+        "of": {"a": [1, 2]},
+    }
+    text = """{
+  "rows": [
+    {"name": "é\\"\\n", "time": 1.5},
+    {"name": "01", "time": null}
+  ],
+  "none": [],
+  "of": {
+    "a": [1, 2]
+  }
+}
+"""
+    assert json_text(rows) == text
+    assert json_text([]) == "[]\n"
+
+
+def test_a_pipe_gets_colours_if_a_variable_forces_them(small: Path) -> None:
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        forced = environment(TERM="xterm-256color", **{name: "1"})
+        done = subprocess.run(program("report", small), env=forced, capture_output=True, check=True)
+        assert b"\x1b[1m" in done.stdout, name
+
+
+@pytest.mark.parametrize(
+    "command", ["report", "comms", "regions", "ranks", "explain", "coverage", "sql", "schema"]
+)
+def test_a_command_loads_no_large_package_that_it_does_not_use(small: Path, command: str) -> None:
+    line = program(
+        command, *([] if command == "schema" else [small]), *(["SELECT 1"] if command == "sql" else [])
+    )
+    done = subprocess.run(
+        [line[0], "-X", "importtime", *line[1:]], env=environment(), capture_output=True, check=True
+    )
+    loaded = {entry.rpartition(b"|")[2].strip().decode() for entry in done.stderr.splitlines()}
+    assert "commlens.cli" in loaded
+    assert not loaded & {"numpy", "rich.console", "rich.progress"}
 
 
 @pytest.mark.long

@@ -27,9 +27,9 @@ LINE, BOX, MIDDLE, POINT = "─", "▒", "█", "o"
 
 def has_blocks(screen: Screen) -> bool:
     """Return whether the screen has so many colours that blocks of them can be told apart."""
-    console = screen.console
-    many_colours = console.color_system in ("256", "truecolor", "windows")
-    return screen.width is not None and many_colours and not (screen.ascii or console.no_color)
+    if screen.width is None or screen.ascii or screen.console.no_color:
+        return False
+    return screen.console.color_system in ("256", "truecolor", "windows")
 
 
 def heading(title: str, about: str, width: int | None) -> list[Text]:

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
-from rich.live import Live
 from rich.text import Span, Text
 
 from commlens.base.escape import Target, escape
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # Replacements for a terminal or a locale without Unicode.
 ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", "█": "#", "▌": "#",
@@ -31,11 +35,14 @@ class Screen:
     ----------
     width : int or None
         Columns of the terminal; None: lines are never shortened or wrapped.
+    is_plain : bool
+        Lines are written without colours. The variables that force colours into a pipe are those of rich.
     """
 
     def __init__(self) -> None:
-        self.console = Console(highlight=False, markup=False, emoji=False)
         self.width = self.console.width if sys.stdout.isatty() else None
+        forced = any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))
+        self.is_plain = self.width is None and not forced
         encoding = getattr(sys.stdout, "encoding", None) or "ascii"
         try:
             "µ█├×".encode(encoding)
@@ -43,10 +50,22 @@ class Screen:
         except (UnicodeEncodeError, LookupError):
             self.ascii = True
 
+    @cached_property
+    def console(self) -> Console:
+        """The terminal."""
+        # Here: to load it takes longer than most commands do, and a pipe needs none.
+        from rich.console import Console
+
+        return Console(highlight=False, markup=False, emoji=False)
+
     def lines(self, lines: Iterable[Text]) -> None:
         """Print the lines."""
         for line in lines:
-            self.console.print(self._safe(line), soft_wrap=True)
+            if self.is_plain:
+                sys.stdout.write(f"{self._safe(line).plain}\n")
+            else:
+                self.console.print(self._safe(line), soft_wrap=True)
+        sys.stdout.flush()
 
     def line(self, text: object, style: str = "") -> None:
         """Print one line, such as the name of a file that was written."""
@@ -67,6 +86,9 @@ class Screen:
         if self.width is None:
             yield self.lines
             return
+        from rich.console import Group
+        from rich.live import Live
+
         with Live(console=self.console, auto_refresh=False) as live:
             yield lambda lines: live.update(Group(*map(self._safe, lines)), refresh=True)
 

@@ -21,9 +21,9 @@ ANCHORS = ((56, 88, 200), (112, 84, 200), (178, 72, 168), (222, 78, 96), (246, 1
 
 def kind_of(screen: Screen) -> str:
     """Return the drawing mode of a screen: colours, shades, or ascii."""
-    console = screen.console
-    if screen.width is None or screen.ascii or console.is_dumb_terminal:
+    if screen.width is None or screen.ascii or screen.console.is_dumb_terminal:
         return "ascii"
+    console = screen.console
     return "shades" if console.no_color or console.color_system is None else "colours"
 
 

@@ -177,11 +177,27 @@ def csv_text(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON; NaN and infinity become null."""
+    """Return a value as JSON, a line for each row; NaN and infinity become null."""
     try:
-        return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_json_blob) + "\n"
+        return _json(value, "\n") + "\n"
     except ValueError:
-        return json_text(_finite(value))
+        return _json(_finite(value), "\n") + "\n"
+
+
+def _json(value: Any, end_of_line: str) -> str:
+    """Return a value as JSON; a list or dictionary of plain values is one line.
+
+    Python's encoder is fast only without indents.
+    """
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    if not any(isinstance(part, (dict, list, tuple)) for part in parts):
+        return _encode(value)
+    inner = f"{end_of_line}  "
+    lines = [_json(part, inner) for part in parts]
+    if isinstance(value, dict):
+        lines = [f"{_encode(str(key))}: {line}" for key, line in zip(value, lines)]
+    begin, end = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    return f"{begin}{inner}{f',{inner}'.join(lines)}{end_of_line}{end}"
 
 
 def _finite(value: Any) -> Any:
@@ -194,3 +210,6 @@ def _finite(value: Any) -> Any:
 
 def _json_blob(value: Any) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_json_blob).encode
