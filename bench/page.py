@@ -7,6 +7,10 @@
 Makes up a profile: a grid of ranks with 26 neighbours each, communicators of 64 ranks, and as many rows of counters as
 asked for.  Prints the time of the command and the size of the page, the time until the first view is drawn, the time
 from a click until the next drawing for every view, and the memory of the tab.  Needs chromium and chromium-driver.
+
+A drawing is complete: numbers, charts and tables of the whole view; only a long table below the window waits for the
+reader to scroll.  Each filter is a new one, so that its sums are not known yet.  Processor time is that of the thread
+that draws: beside other programs, it says more than the time.
 """
 
 from __future__ import annotations
@@ -33,6 +37,13 @@ MEMBERS = 64
 OPS = ("MPI_Allreduce", "MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Bcast", "MPI_Alltoallv", "MPI_Put")
 SIDE_OF_NEIGHBOURS = (-1, 0, 1)
 ROUNDS = 5
+FILTERS = {
+    "family": [f"family={4 + i}" for i in range(ROUNDS)],
+    "operation": [f"op={OP_ID[name]}" for name in OPS[:ROUNDS]],
+    "rank": [f"rank={17 + 300 * i}" for i in range(ROUNDS)],
+    "everything": [""] * ROUNDS,
+}
+"""Filters of each kind; the last one is the way back to the whole run."""
 
 
 def neighbours(rank: int, side: int) -> Iterator[int]:
@@ -91,13 +102,21 @@ def make(path: Path, ranks: int, rows: int, comms: int) -> None:
     connection.close()
 
 
-def drawn(tab: Browser, fragment: str) -> float:
-    """Return the milliseconds from a change of the address until the browser has drawn."""
+def processor(tab: Browser) -> float:
+    """Return the milliseconds of processor time that the thread of the page has used."""
+    metrics = tab.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return 1000 * float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
+
+
+def drawn(tab: Browser, fragment: str) -> tuple[float, float]:
+    """Return the milliseconds from a change of the address until the browser has drawn, and those of the processor."""
     script = """\
 const [fragment, done] = arguments, begin = performance.now();
 addEventListener("hashchange", () => requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin))), {once: true});
 location.hash = fragment"""
-    return float(tab.run_async(script, fragment))
+    before = processor(tab)
+    passed = float(tab.run_async(script, fragment))
+    return passed, processor(tab) - before
 
 
 def in_browser(page: Path) -> None:
@@ -106,14 +125,22 @@ def in_browser(page: Path) -> None:
         begin = time.perf_counter()
         tab.open(page)
         print(f"first view                     {time.perf_counter() - begin:7.2f} s")
+        tab.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+        print("milliseconds from a click until the view is complete: median (largest), processor time")
+        print(f"{'':<14}" + "".join(f"{kind:>20}" for kind in FILTERS))
         for view in VIEWS:
-            first = drawn(tab, f"#view={view}&measure=time")
-            times = [drawn(tab, f"#view={view}&family={4 + i}") for i in range(ROUNDS)]
-            print(
-                f"{view:<14} another filter {statistics.median(times):7.0f} ms (from {min(times):.0f} to {max(times):.0f};"
-                f" everything {first:.0f})"
-            )
+            print(f"{view:<14}" + "".join(f"{interaction(tab, view, kind):>20}" for kind in FILTERS))
         print(f"memory of the tab              {resident() / 2**20:7.0f} MiB")
+
+
+def interaction(tab: Browser, view: str, kind: str) -> str:
+    """Return how long a view takes under each filter of a kind."""
+    found = []
+    for wanted in FILTERS[kind]:
+        drawn(tab, f"#view={view}&node=1")
+        found.append(drawn(tab, f"#view={view}&{wanted}"))
+    times, processors = zip(*found)
+    return f"{statistics.median(times):.0f} ({max(times):.0f}), {statistics.median(processors):.0f}"
 
 
 def resident() -> int:

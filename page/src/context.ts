@@ -104,8 +104,11 @@ export function result(context: Context, by: Dimension[], groups: Group[], extra
   return {
     columns: [...keys.flatMap((key) => key(undefined).columns), ...measures.map(([column]) => column),
       ...extras.map(([title, unit]): Column => ({ name: title.replaceAll(" ", "_"), title, unit, extra: true }))],
-    rows: groups.map((group) => [...keys.flatMap((key) => key(group).values), ...measures.map(([, value]) => value(group)),
-      ...extras.map(([, , value]) => value(group))]),
+    length: groups.length,
+    row: (index) => {
+      const group = groups[index]!;
+      return [...keys.flatMap((key) => key(group).values), ...measures.map(([, value]) => value(group)), ...extras.map(([, , value]) => value(group))];
+    },
     sql: sums(by, context.state.filter, context.names, isSummary),
     pick: (row) => { context.go({ filter: isPicked(row) ? without(context.state.filter, by) : { ...context.state.filter, ...part(row) } }); },
     isPicked,

@@ -5,7 +5,8 @@ import { Colours, type Context } from "./context";
 import { unpack, type Profile } from "./data";
 import { type Child, h } from "./dom";
 import { Names } from "./names";
-import { csv, results } from "./panel";
+import { present, selected } from "./pairs";
+import { csv, keepOpen, results } from "./panel";
 import { Counters } from "./query";
 import { current, DIMENSIONS, fragment, type State, toggled } from "./state";
 import { callsites } from "./views/callsites";
@@ -82,10 +83,14 @@ class Page {
     this.colours = new Colours(profile.facts.palette, this.cells);
   }
 
+  private context(state: State): Context {
+    const go = (change: Partial<State>) => { location.hash = fragment({ ...state, ...change }); };
+    return { profile: this.profile, names: this.names, cells: this.cells, slices: this.slices, colours: this.colours, state, go };
+  }
+
   draw(): void {
     const state = current();
-    const go = (change: Partial<State>) => { location.hash = fragment({ ...state, ...change }); };
-    const context: Context = { profile: this.profile, names: this.names, cells: this.cells, slices: this.slices, colours: this.colours, state, go };
+    const context = this.context(state);
     const [view, title, content] = views(context).find(([name]) => name === state.view) ?? views(context)[0]!;
     const { theme } = state.choices;
     if (theme) document.documentElement.dataset.theme = theme;
@@ -93,7 +98,7 @@ class Page {
     document.title = `${title} - ${this.profile.facts.program} - commlens`;
     results.clear();
     const focus = document.activeElement?.id ?? "";
-    const open = new Set([...document.querySelectorAll<HTMLElement>("section.panel:has(details.numbers[open])")].map((each) => each.id));
+    keepOpen(view === this.view);
     this.root.replaceChildren(
       h("header", { class: "top" },
         h("div", { class: "title" }, h("h1", {}, this.profile.facts.program), h("p", {}, this.about())),
@@ -102,7 +107,6 @@ class Page {
       chips(context),
       h("div", { class: "view" }, content(context) as (Node | string)[]));
     if (view === this.view) {
-      for (const id of open) document.getElementById(id)?.querySelector("details.numbers")?.setAttribute("open", "");
       if (focus) document.getElementById(focus)?.focus();
     } else if (this.view) window.scrollTo(0, 0);
     this.view = view;
@@ -111,11 +115,16 @@ class Page {
 
   /** Adds up the whole run by what the views need, one sum at a time while the reader looks at the first view. */
   prepare(): void {
-    const wanted = [["family"], ["family", "op"], ["op", "bin"], ["op"], ["rank"], ["node"], ["callsite", "op"], ["region", "family"]];
+    const sums = [["family"], ["family", "op"], ["op", "bin"], ["op"], ["rank"], ["node"], ["callsite", "op"], ["region", "family"]];
+    const context = this.context({ view: "", filter: {}, choices: {} });
+    const wanted = [
+      ...sums.filter((by) => by.every((dimension) => this.cells.has(dimension))).map((by) => () => { this.cells.groups(by, {}); }),
+      ...present(context).map(([, , flows]) => () => { selected(context, flows); }),
+    ];
     const next = () => {
-      const by = wanted.shift();
-      if (!by) return;
-      if (by.every((dimension) => this.cells.column(dimension))) this.cells.groups(by, {});
+      const add = wanted.shift();
+      if (!add) return;
+      add();
       setTimeout(next, PAUSE_MS);
     };
     setTimeout(next, PAUSE_MS);

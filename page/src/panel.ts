@@ -19,7 +19,9 @@ export interface Column {
 
 export interface Result {
   readonly columns: Column[];
-  readonly rows: Value[][];
+  readonly length: number;
+  /** Returns the values of a row; nobody needs all rows at once but the CSV. */
+  readonly row: (index: number) => Value[];
   /** Missing if no query of one profile returns the numbers. */
   readonly sql?: string;
   /** Restricts the views to a row; the first shown column gets a button. */
@@ -30,7 +32,9 @@ export interface Result {
 }
 
 const LONGEST_TEXT = 80; // characters; the whole text is in the tooltip and in CSV
-const SHOWN_AT_FIRST = 100;
+const LONG = 20; // rows of a table that is as high as a table may be
+const SHOWN_AT_FIRST = 30;
+const SHOWN_BY_SCROLLING = 100;
 const MOST_SHOWN = 2000;
 
 function field(value: Value): string {
@@ -39,12 +43,18 @@ function field(value: Value): string {
 }
 
 export function csv(result: Result): string {
-  const lines = [result.columns.map((column) => column.name), ...result.rows].map((row) => row.map(field).join(","));
+  const rows = Array.from({ length: result.length }, (_, i) => result.row(i));
+  const lines = [result.columns.map((column) => column.name), ...rows].map((row) => row.map(field).join(","));
   return `${lines.join("\n")}\n`;
 }
 
+/** Returns rows as a result has them. */
+export function listed(rows: Value[][]): Pick<Result, "length" | "row"> {
+  return { length: rows.length, row: (index) => rows[index]! };
+}
+
 function tableRow(result: Result, row: number): HTMLTableRowElement {
-  const values = result.rows[row]!;
+  const values = result.row(row);
   const isPicked = result.isPicked?.(row) ?? false;
   let isFirst = true;
   const cells = result.columns.map((column, i) => {
@@ -64,13 +74,13 @@ function tableRow(result: Result, row: number): HTMLTableRowElement {
   return h("tr", { class: isPicked ? "picked" : undefined }, cells);
 }
 
-/** Returns a table, the first rows at first; a button shows more. */
-export function table(result: Result, title: string): HTMLElement {
+/** Returns a table, the first rows at first; scrolling or a button shows more. */
+function table(result: Result, title: string): HTMLElement {
   const body = h("tbody");
   const more = h("div", { class: "more" });
   const show = (until: number) => {
-    for (let row = body.rows.length; row < Math.min(until, result.rows.length); row++) body.append(tableRow(result, row));
-    const left = result.rows.length - body.rows.length;
+    for (let row = body.rows.length; row < Math.min(until, result.length); row++) body.append(tableRow(result, row));
+    const left = result.length - body.rows.length;
     more.replaceChildren();
     if (!left) return;
     if (body.rows.length >= MOST_SHOWN) more.append(`${many(left, "further row")}: see the CSV.`);
@@ -79,7 +89,11 @@ export function table(result: Result, title: string): HTMLElement {
   show(SHOWN_AT_FIRST);
   const heads = result.columns.filter((column) => !column.hidden).map((column) =>
     h("th", { scope: "col", class: column.unit === "text" || column.unit === "size" ? "text" : "number" }, column.title));
-  return h("div", { class: "table", tabindex: "0", role: "region", "aria-label": `table: ${title}` },
+  const scrolled = (event: Event) => {
+    const { scrollTop, clientHeight, scrollHeight } = event.target as HTMLElement;
+    if (scrollTop + 2 * clientHeight > scrollHeight) show(Math.min(body.rows.length + SHOWN_BY_SCROLLING, MOST_SHOWN));
+  };
+  return h("div", { class: result.length > LONG ? "table long" : "table", tabindex: "0", role: "region", "aria-label": `table: ${title}`, scroll: scrolled },
     h("table", {}, h("thead", {}, h("tr", {}, heads)), body), more);
 }
 
@@ -118,6 +132,23 @@ export interface Panel {
   readonly open?: boolean;
 }
 
+/** Returns the part of a panel that opens to the table, which is made when it is opened. */
+function numbers(result: Result, title: string, isOpen: boolean): HTMLElement {
+  const make = () => { if (!element.querySelector(".table")) element.append(table(result, title)); };
+  const element: HTMLElement = h("details", { class: "numbers", open: isOpen, toggle: make }, h("summary", {}, `Table (${many(result.length, "row")})`));
+  if (isOpen) make();
+  return element;
+}
+
+/** The panels whose table was open before the view was drawn again. */
+const opened = new Set<string>();
+
+/** Lets the tables that are open now be open when the same view is drawn again. */
+export function keepOpen(isSameView: boolean): void {
+  opened.clear();
+  if (isSameView) for (const each of document.querySelectorAll("details.numbers[open]")) opened.add(each.parentElement!.id);
+}
+
 /** Results by the id of their panel, for tests: what each shows and its SQL. */
 export const results = new Map<string, Result>();
 
@@ -136,13 +167,13 @@ export function panel(id: string, parts: Panel): HTMLElement {
     sql === undefined ? null : h("details", {}, h("summary", {}, "SQL"),
       h("div", { class: "sql" }, h("pre", { tabindex: "0" }, sql), copier("Copy SQL", () => sql))),
     sql !== undefined && hasQueries() ? h("a", { href: queryAddress(sql) }, "Change the query") : null);
-  const isEmpty = result?.rows.length === 0;
+  const isEmpty = result?.length === 0;
   return h("section", { class: "panel", id, "aria-labelledby": `${id}-title` },
     h("header", {}, h("h2", { id: `${id}-title` }, parts.title), parts.controls ?? null),
     parts.about ? h("p", { class: "about" }, parts.about) : null,
     isEmpty ? h("p", { class: "empty" }, "Nothing is left under this filter.") : [parts.legend ?? null, parts.chart ?? null],
     result && !isEmpty
-      ? h("details", { class: "numbers", open: parts.open ?? !parts.chart }, h("summary", {}, `Table (${many(result.rows.length, "row")})`), table(result, parts.title))
+      ? numbers(result, parts.title, (parts.open ?? !parts.chart) || opened.has(id))
       : null,
     tools ?? null);
 }

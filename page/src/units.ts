@@ -37,8 +37,10 @@ export function bytes(count: number | null): string {
   return `${threeDigits(value)} ${BYTE_UNITS[unit]!}`;
 }
 
+const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 }); // making one takes longer than many uses
+
 export function count(value: number | null): string {
-  return value === null ? "-" : value.toLocaleString("en-US", { maximumFractionDigits: 1 });
+  return value === null ? "-" : GROUPED.format(value);
 }
 
 export function share(part: number | null): string {

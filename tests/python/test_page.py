@@ -324,6 +324,25 @@ def test_every_view_works_by_keyboard(tab: Browser, small: Path) -> None:
     tab.wait_until("document.querySelectorAll('.chip').length === 1")
 
 
+def test_a_table_is_made_when_it_is_opened_and_scrolling_shows_more_rows(
+    tab: Browser, tmp_path: Path
+) -> None:
+    build = ProfileBuilder(ranks=200)
+    for rank in range(200):
+        build.count(1, "MPI_Barrier", rank, 1, 1000 + rank)
+    tab.open(written(build.write(tmp_path / "rows.db")), "view=ranks")
+    rows = "document.querySelectorAll('#ranks tbody tr').length"
+    assert tab.run(f"return {rows}") == 0
+    tab.run("document.querySelector('#ranks details.numbers summary').click()")
+    tab.wait_until(f"{rows} === 30")
+    tab.run("document.querySelector('#ranks .table').scrollTo(0, 1e6)")
+    tab.wait_until(f"{rows} === 130")
+    tab.run("document.querySelector('#ranks .more button').click()")
+    tab.wait_until(f"{rows} === 200")
+    tab.go("view=ranks&ranks=sorted")
+    assert tab.run(f"return {rows}") == 30, "a table stays open when its view is drawn again"
+
+
 def test_the_matrix_is_zoomed_and_moved_by_keyboard(tab: Browser, tmp_path: Path) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys

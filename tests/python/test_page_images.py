@@ -8,8 +8,10 @@ After a change of the page that is meant to be seen, look at the views, and stor
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -17,12 +19,18 @@ import pytest
 from browser import VIEWS, Browser, browser
 from page_images import MOST_DIFFERENT, Blocks, differences, read, reduced, screenshot, use_fonts, write
 
+from commlens.cli.compare import read_sides
+from commlens.compare.model import compare
 from commlens.page.build import page
+from commlens.page.comparison import of_page
 from commlens.profile import open_profile
+from commlens.reports.query import Selection
 
 pytestmark = pytest.mark.long
 
 PROFILE = Path(__file__).parents[1] / "profiles" / "version10.db"
+BEFORE = PROFILE.with_name("version8.db")
+COMPARISON = "comparison"
 IMAGES = Path(__file__).parent / "images"
 WIDTHS = (1400, 380)
 
@@ -43,18 +51,33 @@ TRIFLES = {
 }
 
 
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Return a browser with the page of the recorded profile, whatever debug information this machine has."""
-    target = tmp_path_factory.mktemp("images") / "page.html"
+@contextlib.contextmanager
+def shown(target: Path, comparison: dict[str, Any] | None = None) -> Iterator[Browser]:
+    """Show the page of the recorded profile, whatever debug information this machine has."""
     with (
         open_profile(str(PROFILE)) as connection,
         patch("commlens.page.facts.callsite_labels", lambda _, ids: {id: f"record+{id}" for id in ids}),
     ):
-        target.write_text(page(connection, PROFILE), encoding="utf-8")
+        target.write_text(page(connection, PROFILE, comparison=comparison), encoding="utf-8")
     with browser() as found:
         found.open(target)
         use_fonts(found)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with shown(tmp_path_factory.mktemp("images") / "page.html") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Return a browser with the comparison of two recordings of the same program."""
+    with pytest.MonkeyPatch.context() as patches:
+        patches.chdir(PROFILE.parent)  # the page has the paths as they are given
+        runs, _ = read_sides(([BEFORE.name], [PROFILE.name]), Selection(), keep_going=False)
+    with shown(tmp_path_factory.mktemp("images") / "two.html", of_page(compare(*runs))) as found:
         yield found
 
 
@@ -71,11 +94,11 @@ def image(view: str, width: int, theme: str) -> Path:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_view_looks_as_its_image(
-    tab: Browser, tmp_path: Path, request: pytest.FixtureRequest, theme: str, width: int
+    tab: Browser, two: Browser, tmp_path: Path, request: pytest.FixtureRequest, theme: str, width: int
 ) -> None:
     others = []
-    for view in VIEWS:
-        png, wanted = seen(tab, view, width, theme), image(view, width, theme)
+    for view in (*VIEWS, COMPARISON):
+        png, wanted = seen(two if view == COMPARISON else tab, view, width, theme), image(view, width, theme)
         if request.config.getoption("--renew-images"):
             write(reduced(png), wanted)
         elif not wanted.exists() or differences(reduced(png), read(wanted)) > MOST_DIFFERENT:
@@ -116,7 +139,10 @@ def test_blocks_may_move_by_one_and_a_height_may_differ_by_one() -> None:
 
 def test_the_images_are_small_and_those_of_the_views() -> None:
     expected = {
-        image(view, width, theme) for view in VIEWS for width in WIDTHS for theme in ("light", "dark")
+        image(view, width, theme)
+        for view in (*VIEWS, COMPARISON)
+        for width in WIDTHS
+        for theme in ("light", "dark")
     }
     assert set(IMAGES.iterdir()) == expected
     assert sum(path.stat().st_size for path in expected) < 300_000

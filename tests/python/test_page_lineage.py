@@ -22,7 +22,7 @@ MS = 10**6
 ROWS = """\
 return [...document.querySelectorAll('#lineage [role=treeitem]')].map((row) => [
   Number(row.getAttribute('aria-level')), row.querySelector('.branch-name').textContent,
-  ...[...row.querySelectorAll('.branch-value > :last-child')].map((value) => value.textContent)])"""
+  ...[...row.querySelectorAll('.branch-value')].map((value) => value.textContent)])"""
 
 
 @pytest.fixture(scope="module")

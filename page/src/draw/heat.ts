@@ -13,16 +13,25 @@ function ramp(): [number, number, number][] {
   return isDark ? [...RAMP].reverse() : RAMP;
 }
 
+function mixed(steps: typeof RAMP, part: number): number[] {
+  const at = Math.min(Math.max(part, 0), 1) * (steps.length - 1);
+  const low = steps[Math.floor(at)]!;
+  const high = steps[Math.ceil(at)]!;
+  const rest = at - Math.floor(at);
+  return [0, 1, 2].map((i) => Math.round(low[i]! + (high[i]! - low[i]!) * rest));
+}
+
 /** Returns the colours of the present theme, by a part from 0 to 1. */
 export function heat(): (part: number) => string {
   const steps = ramp();
-  return (part) => {
-    const at = Math.min(Math.max(part, 0), 1) * (steps.length - 1);
-    const low = steps[Math.floor(at)]!;
-    const high = steps[Math.ceil(at)]!;
-    const rest = at - Math.floor(at);
-    return `rgb(${[0, 1, 2].map((i) => Math.round(low[i]! + (high[i]! - low[i]!) * rest)).join(",")})`;
-  };
+  return (part) => `rgb(${mixed(steps, part).join(",")})`;
+}
+
+/** Returns the colours of the present theme in so many shades, each as the pixel of a canvas. */
+export function shades(number: number): Uint32Array {
+  const steps = ramp();
+  const bytes = Array.from({ length: number }, (_, i) => [...mixed(steps, i / (number - 1)), 255]);
+  return new Uint32Array(Uint8Array.from(bytes.flat()).buffer);
 }
 
 /** Returns the scale below a heat map, with the texts of its ends. */

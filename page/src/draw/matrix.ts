@@ -3,7 +3,7 @@
 // It can be zoomed with the wheel or + and -, and moved by dragging or with the arrow keys.
 
 import { colour, h } from "../dom";
-import { heat, scale } from "./heat";
+import { scale, shades } from "./heat";
 
 export interface Points {
   /** Row and column of each value; the same numbers as on the axes. */
@@ -14,13 +14,16 @@ export interface Points {
 
 interface Box { left: number; top: number; span: number }
 
-const MOST_PIXELS = 640;
+const MOST_BLOCKS = 640; // from left to right
+const SHADES = 256;
 const SMALLEST_SPAN = 4;
+const GAP_FROM = 6; // pixels of a block that is apart from the next one
 
 class Map2d {
   readonly element = h("canvas", { class: "matrix", tabindex: "0", role: "img" });
   private view: Box;
-  private cells = new Map<number, number>();
+  /** The largest value in each block, row by row. */
+  private blocksOf = new Float64Array();
   private scale = 1;
   private blocks = 1;
   private readonly least: number;
@@ -36,7 +39,9 @@ class Map2d {
   }
 
   /** Ranks that one block of the picture stands for: 1 if there are enough pixels. */
-  private get ranksOfBlock(): number { return Math.max(1, Math.ceil(this.view.span / MOST_PIXELS)); }
+  private get ranksOfBlock(): number { return Math.max(1, Math.ceil(this.view.span / Math.min(MOST_BLOCKS, this.pixels))); }
+
+  private get pixels(): number { return Math.round(this.element.clientWidth * (window.devicePixelRatio || 1)); }
 
   private draw(): void {
     const width = this.element.clientWidth;
@@ -45,31 +50,46 @@ class Map2d {
     const each = this.ranksOfBlock;
     this.blocks = Math.ceil(span / each);
     this.scale = width / this.blocks;
-    this.cells = new Map();
+    this.blocksOf = new Float64Array(this.blocks ** 2);
     const { row, column, value } = this.points;
     for (let i = 0; i < value.length; i++) {
       const x = Math.floor((column[i]! - left) / each);
       const y = Math.floor((row[i]! - top) / each);
       if (x < 0 || y < 0 || x >= this.blocks || y >= this.blocks) continue;
       const key = y * this.blocks + x;
-      const old = this.cells.get(key) ?? 0;
-      if (value[i]! > old) this.cells.set(key, value[i]!);
+      if (value[i]! > this.blocksOf[key]!) this.blocksOf[key] = value[i]!;
     }
-    this.paint(width);
+    this.paint();
   }
 
-  private paint(width: number): void {
-    const ratio = window.devicePixelRatio || 1;
-    this.element.width = this.element.height = Math.round(width * ratio);
+  /** Returns a picture with one pixel for each block. */
+  private picture(): HTMLCanvasElement {
+    const canvas = h("canvas", { width: this.blocks, height: this.blocks });
+    const context = canvas.getContext("2d")!;
+    const image = context.createImageData(this.blocks, this.blocks);
+    const pixels = new Uint32Array(image.data.buffer);
+    const colours = shades(SHADES);
+    for (let i = 0; i < pixels.length; i++) {
+      const value = this.blocksOf[i]!;
+      if (value > 0) pixels[i] = colours[Math.round(part(value, this.least, this.most) * (SHADES - 1))]!;
+    }
+    context.putImageData(image, 0, 0);
+    return canvas;
+  }
+
+  private paint(): void {
+    const { pixels, blocks } = this;
+    this.element.width = this.element.height = pixels;
     const context = this.element.getContext("2d")!;
-    context.scale(ratio, ratio);
     context.fillStyle = colour("--empty");
-    context.fillRect(0, 0, width, width);
-    const colourOf = heat();
-    for (const [key, value] of this.cells) {
-      context.fillStyle = colourOf(part(value, this.least, this.most));
-      const gap = this.scale > 6 ? 1 : 0;
-      context.fillRect((key % this.blocks) * this.scale, Math.floor(key / this.blocks) * this.scale, Math.max(this.scale - gap, 0.7), Math.max(this.scale - gap, 0.7));
+    context.fillRect(0, 0, pixels, pixels);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(this.picture(), 0, 0, pixels, pixels);
+    if (this.scale < GAP_FROM) return;
+    for (let i = 1; i <= blocks; i++) {
+      const at = Math.round((i * pixels) / blocks) - 1;
+      context.fillRect(at, 0, 1, pixels);
+      context.fillRect(0, at, pixels, 1);
     }
   }
 
@@ -126,7 +146,7 @@ class Map2d {
       const y = Math.min(this.blocks - 1, Math.max(0, Math.floor(event.offsetY / this.scale)));
       const each = this.ranksOfBlock;
       const span = (from: number): [number, number] => [from, Math.min(from + each, this.ranks) - 1];
-      this.read(span(this.view.top + y * each), span(this.view.left + x * each), this.cells.get(y * this.blocks + x) ?? 0);
+      this.read(span(this.view.top + y * each), span(this.view.left + x * each), this.blocksOf[y * this.blocks + x] ?? 0);
     });
   }
 }
@@ -140,8 +160,8 @@ function part(value: number, least: number, most: number): number {
 
 /** Returns the least value above 0 and the largest one. */
 function range(values: Float64Array): [number, number] {
-  const most = values.reduce((high, value) => Math.max(high, value), 0);
-  return [values.reduce((low, value) => (value > 0 ? Math.min(low, value) : low), most), most];
+  const most = values.reduce((high, value) => (value > high ? value : high), 0);
+  return [values.reduce((low, value) => (value > 0 && value < low ? value : low), most), most];
 }
 
 /** Draws the matrix with its controls. `place` returns what a row or column stands for. */

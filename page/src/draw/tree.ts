@@ -89,7 +89,7 @@ class Rows {
       "aria-expanded": this.below(branch.id).length ? `${this.open.has(branch.id)}` : undefined,
     },
     h("span", { class: "branch-name" }, h("span", { class: "twig" }), level - 1 > LAST_INDENT ? h("small", {}, `level ${level} `) : null, branch.label),
-    branch.values.map((value, i) => h("span", { class: "branch-value" }, h("span", { class: "branch-title" }, `${tree.columns[i]!} `), h("span", {}, value))));
+    branch.values.map((value, i) => h("span", { class: "branch-value", "data-title": tree.columns[i]! }, value)));
     this.ids.set(row, branch.id);
     return row;
   }

@@ -5,7 +5,7 @@ import { type Context, pick } from "../context";
 import type { Algorithm, Drawing } from "../data";
 import { type Child, h } from "../dom";
 import { type Edge, graph } from "../draw/graph";
-import { panel, type Result } from "../panel";
+import { listed, panel, type Result } from "../panel";
 import { fragment } from "../state";
 import { bytes, count, many } from "../units";
 
@@ -35,8 +35,8 @@ function table(context: Context, lines: Algorithm[], chosen: Algorithm): Result 
       { name: "shape", title: "shape", unit: "text" }, { name: "ranks", title: "ranks", unit: "count" },
       { name: "line", title: "line", unit: "number" },
     ],
-    rows: lines.map((line) => [line.communicator, line.procedure, line.size, line.calls, line.fit, line.fit_text, line.algorithm, line.root,
-      line.shape, line.ranks, line.line]),
+    ...listed(lines.map((line) => [line.communicator, line.procedure, line.size, line.calls, line.fit, line.fit_text, line.algorithm, line.root,
+      line.shape, line.ranks, line.line])),
     pickTitle: "draw it below",
     pick: (row) => { context.go({ choices: { ...context.state.choices, inside: `${lines[row]!.line}` } }); },
     isPicked: (row) => lines[row] === chosen,
@@ -70,7 +70,7 @@ function messages(line: Algorithm, drawing: Drawing): Result {
       { name: "destination_world", title: "to world rank", unit: "number", extra: true },
       { name: "messages", title: "messages", unit: "count" }, { name: "bytes", title: "bytes", unit: "bytes" },
     ],
-    rows: source.map((from, i) => [from, destination[i]!, members[from]!, members[destination[i]!]!, drawing.messages[i]!, drawing.bytes[i]!]),
+    ...listed(source.map((from, i) => [from, destination[i]!, members[from]!, members[destination[i]!]!, drawing.messages[i]!, drawing.bytes[i]!])),
     sql: sql(line, drawing),
   };
 }

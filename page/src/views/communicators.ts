@@ -144,10 +144,14 @@ function lineageTable(context: Context, { families, groups, others }: Lineage, w
       { name: "size", title: "size", unit: "text", extra: true }, { name: "communicators", title: "communicators", unit: "count" },
       { name: "with_children_ns", title: "with children", unit: "time", extra: true }, ...own,
     ],
-    rows: families.map((family) => [
-      family.id, names.family(family.id), family.name, family.parent, family.parent === null ? null : names.family(family.parent), origin(context, family.id),
-      family.sizes, family.communicators, whole.get(family.id)!, ...own.map(({ of }) => measured(groups, family, of)),
-    ]),
+    length: families.length,
+    row: (index) => {
+      const family = families[index]!;
+      return [
+        family.id, names.family(family.id), family.name, family.parent, family.parent === null ? null : names.family(family.parent), origin(context, family.id),
+        family.sizes, family.communicators, whole.get(family.id)!, ...own.map(({ of }) => measured(groups, family, of)),
+      ];
+    },
     sql: lineageSql(others, names, profile.facts.is_summary),
     pick: (row) => { pick(context, "family", families[row]!.id); },
     isPicked: (row) => state.filter.family === families[row]!.id,

@@ -5,7 +5,7 @@ import type { Context } from "../context";
 import type { Comparison, Value } from "../data";
 import { type Child, h } from "../dom";
 import { changes } from "../draw/changes";
-import { type Column, panel, type Result } from "../panel";
+import { type Column, listed, panel, type Result } from "../panel";
 import { many, time, type Unit } from "../units";
 
 const TOP = 15;
@@ -30,7 +30,7 @@ function table(comparison: Comparison): Result {
     const value = comparison.rows[name]![i] ?? null;
     return typeof value === "boolean" ? `${value}` : value;
   }));
-  return { columns, rows };
+  return { columns, ...listed(rows) };
 }
 
 function chart(comparison: Comparison): HTMLElement {

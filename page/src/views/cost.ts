@@ -18,7 +18,7 @@ export function cost(context: Context): Child[] {
       result: sheet(context, "overhead", { what: "phase", ranks: "ranks", time_ns: "all ranks", least_ns: "least", most_ns: "most" }),
       open: true,
     }),
-    coverage.rows.length
+    coverage.length
       ? panel("coverage", { title: "Procedures whose calls are not measured", result: coverage, open: true })
       : h("section", { class: "panel" }, h("h2", {}, "What could not be seen"), h("p", {}, context.profile.facts.sheets.coverage?.columns.procedure
         ? "commlens measures every MPI procedure that the application imports."

@@ -3,7 +3,7 @@
 
 import type { Context } from "../context";
 import { type Child, h } from "../dom";
-import { type Column, panel } from "../panel";
+import { type Column, listed, panel } from "../panel";
 import { type Answer, run } from "../sqlite";
 import { many } from "../units";
 
@@ -24,7 +24,7 @@ function shownAnswer(sql: string, answer: Answer): HTMLElement {
   return panel("answer", {
     title: many(answer.rows.length, "row"),
     about: answer.isCut ? "There are more rows; these are the first." : "",
-    result: { columns, rows: answer.rows, sql },
+    result: { columns, ...listed(answer.rows), sql },
     open: true,
   });
 }

@@ -25,12 +25,18 @@ function curve(context: Context, groups: Group[]): HTMLElement {
   };
   const element = canvas(180, `time in MPI of ${order.length} ranks`, (context2d, width, height) => {
     const step = width / order.length;
-    order.forEach((rank, i) => {
-      const node = names.nodeOf[rank]!;
-      context2d.fillStyle = rank === state.filter.rank ? colour("--accent") : colour(node % 2 ? "--bar-odd" : "--bar-even");
-      const tall = ((spent.get(rank) ?? 0) / most) * (height - 4);
-      context2d.fillRect(i * step, height - tall, Math.max(step > 4 ? step - 1 : step, 0.5), tall);
-    });
+    const [even, odd, picked] = ["--bar-even", "--bar-odd", "--accent"].map(colour);
+    const bar = (i: number, time: number) => {
+      const rank = order[i]!;
+      context2d.fillStyle = (rank === state.filter.rank ? picked : names.nodeOf[rank]! % 2 ? odd : even)!;
+      const tall = (time / most) * (height - 4);
+      context2d.fillRect(i * step, height - tall, Math.max(step > 4 ? step - 1 : step, 1), tall);
+    };
+    // Of the ranks of one pixel, the one with the most time is drawn, and the selected rank in any case.
+    const each = Math.max(1, Math.round(1 / (step * window.devicePixelRatio)));
+    for (let i = 0; i < order.length; i += each) bar(i, order.slice(i, i + each).reduce((high, rank) => Math.max(high, spent.get(rank) ?? 0), 0));
+    const at = state.filter.rank === undefined ? -1 : order.indexOf(state.filter.rank);
+    if (at >= 0) bar(at, spent.get(order[at]!) ?? 0);
   });
   element.addEventListener("mousemove", (event) => {
     const rank = order[at(event)]!;
@@ -95,7 +101,7 @@ export function ranks(context: Context): Child[] {
       title: "Time in MPI by node",
       chart: bars(nodes.slice(0, 24).map((group) => ({
         label: names.of("node", group.keys[0]!),
-        about: many(names.ranks.filter((rank) => names.nodeOf[rank] === group.keys[0]).length, "rank"),
+        about: many(names.nodeOf.reduce((ranks, node) => ranks + Number(node === group.keys[0]), 0), "rank"),
         value: time(group.time),
         parts: [{ value: group.time, colour: "var(--bar-even)", title: time(group.time) }],
         isPicked: state.filter.node === group.keys[0],

@@ -39,7 +39,7 @@ function tree(context: Context): HTMLElement {
 
 function loops(context: Context): HTMLElement | null {
   const found = sheet(context, "loops", { path: "loop", bin: "time of an iteration", iterations: "iterations" });
-  if (!found.rows.length) return null;
+  if (!found.length) return null;
   const of = (column: string) => cellsOf(context.profile.facts, "loops", column);
   const paths = [...new Set(of("path").map((path) => `${path ?? ""}`))];
   const charts = paths.slice(0, 4).map((path) => {
@@ -79,7 +79,7 @@ function iterations(context: Context): HTMLElement | null {
   const found = sheet(context, "iterations", {
     path: "loop", iteration: "iteration", ranks: "ranks", iterations: "iterations", time_ns: "time", least_ns: "shortest", most_ns: "longest", mpi_ns: "in MPI",
   });
-  if (!found.rows.length) return null;
+  if (!found.length) return null;
   const lines = points(context, "iterations", (row) => `${row("path") ?? ""}`, "iterations", ["time_ns", "least_ns", "most_ns"]);
   return panel("iterations", {
     title: "Loops: time of each iteration",
@@ -91,7 +91,7 @@ function iterations(context: Context): HTMLElement | null {
 
 function metrics(context: Context): HTMLElement | null {
   const found = sheet(context, "metrics");
-  if (!found.rows.length) return null;
+  if (!found.length) return null;
   const units = new Map<string, string>();
   const title = (row: (column: string) => Value) => {
     const text = `${row("name") ?? ""} in ${`${row("region") ?? ""}` || "the whole program"}`;

@@ -23,6 +23,6 @@ export function sheet(context: Context, name: string, titles?: Record<string, st
     unit: unitOf(each, columns[each]!),
     hidden: titles !== undefined && !(each in titles),
   }));
-  const rows = (columns[names[0] ?? ""] ?? []).map((_, i) => names.map((each) => columns[each]![i] ?? null));
-  return { columns: heads, rows, sql };
+  const length = columns[names[0] ?? ""]?.length ?? 0;
+  return { columns: heads, length, row: (i) => names.map((each) => columns[each]![i] ?? null), sql };
 }

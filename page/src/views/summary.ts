@@ -69,6 +69,6 @@ export function summary(context: Context): Child[] {
     facts.warnings.length ? h("section", { class: "panel warnings", "aria-label": "warnings" }, facts.warnings.map((text) => h("p", {}, text))) : null,
     h("section", { class: "panel", id: "findings" }, h("h2", {}, "What commlens finds"), findings(context)),
     h("section", { class: "panel", id: "run" }, h("h2", {}, "The run"), run),
-    settings.rows.length ? panel("settings", { title: "Settings", about: "Labels, variables, and control variables of the MPI library, with the number of ranks that had each value.", result: settings }) : null,
+    settings.length ? panel("settings", { title: "Settings", about: "Labels, variables, and control variables of the MPI library, with the number of ranks that had each value.", result: settings }) : null,
   ];
 }

@@ -31,8 +31,11 @@ function table(context: Context, groups: Group[], filter: Filter): Result {
       { name: "calls", title: "calls", unit: "count" }, { name: "time_ns", title: "time", unit: "time" },
       { name: "bytes_sent", title: "sent", unit: "bytes" }, { name: "bytes_received", title: "received", unit: "bytes" },
     ],
-    rows: rows.map(({ keys: [slot, family], calls, time: spent, sent, received }) =>
-      [slot!, slot! * width, family!, context.names.families.get(family!)?.name ?? "", calls, spent, sent, received]),
+    length: rows.length,
+    row: (index) => {
+      const { keys: [slot, family], calls, time: spent, sent, received } = rows[index]!;
+      return [slot!, slot! * width, family!, context.names.families.get(family!)?.name ?? "", calls, spent, sent, received];
+    },
     sql: sql(context, filter),
   };
 }

@@ -54,7 +54,7 @@ def html(profiles: tuple[str, ...], output: Path | None, budget: int) -> None:
 
     The script of the page uses functions of browsers from 2023 on: Chrome and Edge 103, Firefox 113, Safari 16.4.
 
-    Exit code 2: the profile cannot be read, or FILE exists or cannot be written.
+    Exit code 2: a profile cannot be read, and there is no page then; or FILE exists or cannot be written.
     """
     from commlens.page.build import page
 
