@@ -172,9 +172,12 @@ def plain_wrapper(w: Wrapped) -> str:
             "  Cell& cell = call.count(rc);",
             f"  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*{request.name}, cell, {w.flags});",
         ]
+    elif w.is_sampled:
+        body.append("  return call.count_sampled(rc);")
     else:
         body.append("  call.count(rc, status_for);" if status is not None else "  call.count(rc);")
-    body.append("  return rc;")
+    if not w.is_sampled:
+        body.append("  return rc;")
     head = f"template <Entry entry>\nint plain_{form.name}({form.definition}) {{\n"
     return head + "\n".join(body) + "\n}\n"
 

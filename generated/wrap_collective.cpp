@@ -40,8 +40,7 @@ int plain_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   const auto next = next_of(&wrap_MPI_Allgather<entry>, entry, 6);
   call.start_in(op::MPI_Allgather, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>
@@ -197,8 +196,7 @@ int plain_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
   const auto next = next_of(&wrap_MPI_Allreduce<entry>, entry, 15);
   call.start_in(op::MPI_Allreduce, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>
@@ -290,8 +288,7 @@ int plain_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   const auto next = next_of(&wrap_MPI_Alltoall<entry>, entry, 19);
   call.start_in(op::MPI_Alltoall, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>
@@ -511,8 +508,7 @@ int plain_MPI_Barrier(MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Barrier<entry>, entry, 34);
   call.start_in(op::MPI_Barrier, comm);
   const int rc = next(comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>
@@ -563,8 +559,7 @@ int plain_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
   const auto next = next_of(&wrap_MPI_Bcast<entry>, entry, 36);
   call.start_in(op::MPI_Bcast, comm);
   const int rc = next(buffer, count, datatype, root, comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>
@@ -656,8 +651,7 @@ int plain_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Exscan<entry>, entry, 112);
   call.start_in(op::MPI_Exscan, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>
@@ -749,8 +743,7 @@ int plain_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const auto next = next_of(&wrap_MPI_Gather<entry>, entry, 207);
   call.start_in(op::MPI_Gather, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>
@@ -1755,8 +1748,7 @@ int plain_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 383);
   call.start_in(op::MPI_Reduce, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>
@@ -1882,8 +1874,7 @@ int plain_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 391);
   call.start_in(op::MPI_Reduce_scatter_block, comm);
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>
@@ -2005,8 +1996,7 @@ int plain_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 417);
   call.start_in(op::MPI_Scan, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>
@@ -2098,8 +2088,7 @@ int plain_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 421);
   call.start_in(op::MPI_Scatter, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>

@@ -25,7 +25,7 @@ allowed=(
   # The communication matrix.
   matrix_choice count_peer started_now
   # Samples of collectives: the first call of a stratum, and the calls that are sampled.
-  strata add_stratum take_sample has_empty_block stop_sampling
+  strata add_stratum take_sample sample_counted count_sampled_late has_empty_block stop_sampling
   # The call cache.
   count_arrival count_received_anew count_late slot_to_fill grow_call_cache
   # Regions: counting, the first region of a thread, the first use of a name, and notices.

@@ -81,4 +81,19 @@ Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool 
   return cell;
 }
 
+int count_sampled_late(int rc, Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded) noexcept {
+  if (is_due(*r.stratum)) take_sample(thread, *r.stratum, end, static_cast<std::uint32_t>(r.source), has_succeeded);
+  count_late(thread, r, parts, end, has_succeeded, r.received, -1);
+  thread.outermost = nullptr;
+  return rc;
+}
+
+int sample_counted(int rc, Thread& thread, CachedCall& r, Ticks end) noexcept {
+  const Ticks spent = end > thread.current.since ? end - thread.current.since : 0;
+  thread.mpi -= spent;  // as it was when the call began
+  take_sample(thread, *r.stratum, end, static_cast<std::uint32_t>(r.source), true);
+  thread.mpi += spent;
+  return rc;
+}
+
 }  // namespace commlens

@@ -71,5 +71,9 @@ inline __attribute__((always_inline)) void count_as(Thread& thread, CachedCall& 
 // `r`, every eighth call moves `r` to the new region.
 Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
                  int source) noexcept;
+// The same for a procedure that is sampled.  Ends the call, and returns `rc`.
+int count_sampled_late(int rc, Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded) noexcept;
+// Samples a call that was counted as `r`; returns `rc`.
+int sample_counted(int rc, Thread& thread, CachedCall& r, Ticks end) noexcept;
 
 }  // namespace commlens

@@ -44,7 +44,7 @@ struct alignas(64) SampleChunk {
 static_assert(sizeof(SampleChunk) == 512);
 
 struct alignas(64) Stratum {
-  std::uint32_t skips;  // number of calls before the next one that is sampled
+  std::int32_t skips;  // number of calls before the next one that is sampled
   std::uint32_t level;
   std::uint64_t next;  // number of that call
   Key key;             // communicator, procedure and size bin; 0: nothing is sampled
@@ -85,7 +85,8 @@ void stop_sampling(const CommView& comm) noexcept;
 struct Thread;
 void take_sample(Thread& thread, Stratum& stratum, Ticks left, std::uint32_t flags, bool is_valid) noexcept;
 
-// Counts a call of the stratum; returns whether it is to be sampled.
-inline bool is_due(Stratum& stratum) noexcept { return __builtin_expect(stratum.skips-- == 0, 0); }
+// Counts a call of the stratum; returns whether it is to be sampled.  Two instructions: the sign of the difference
+// decides.
+inline bool is_due(Stratum& stratum) noexcept { return __builtin_expect(--stratum.skips < 0, 0); }
 
 }  // namespace commlens

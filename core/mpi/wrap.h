@@ -420,11 +420,6 @@ class CachedPath {
   // Counts the call and returns its cell.
   COMMLENS_IN_REGISTERS Cell& count(int rc) noexcept {
     const Ticks end = time_stamp();
-    if constexpr ((parts & CachedCall::sampled) != 0) {
-      if (is_due(*cached_->stratum)) {
-        take_sample(*thread_, *cached_->stratum, end, static_cast<std::uint32_t>(cached_->source), rc == MPI_SUCCESS);
-      }
-    }
     Cell* cell = cached_->cell;
     if (__builtin_expect(rc == MPI_SUCCESS && is_as_cached(end), 1)) {
       count_as<parts>(*thread_, *cached_, end);
@@ -433,6 +428,18 @@ class CachedPath {
     }
     thread_->outermost = nullptr;
     return *cell;
+  }
+  // The same for a procedure that is sampled; returns `rc`.  What is rare is in functions that return it, too: the
+  // wrapper ends with a jump to them, and need not save registers for a call.
+  COMMLENS_IN_REGISTERS int count_sampled(int rc) noexcept {
+    const Ticks end = time_stamp();
+    if (__builtin_expect(rc != MPI_SUCCESS || !is_as_cached(end), 0)) {
+      return count_sampled_late(rc, *thread_, *cached_, parts, end, rc == MPI_SUCCESS);
+    }
+    count_as<parts>(*thread_, *cached_, end);
+    thread_->outermost = nullptr;
+    if (is_due(*cached_->stratum)) return sample_counted(rc, *thread_, *cached_, end);
+    return rc;
   }
   COMMLENS_IN_REGISTERS void count(int rc, const StatusFor& status) noexcept {
     const Ticks end = time_stamp();

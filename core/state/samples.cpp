@@ -18,8 +18,8 @@ HandleMap strata;
 
 namespace {
 
-constexpr std::uint32_t never = ~std::uint32_t{0};  // of Stratum::skips: 2^32 calls later it is asked again
-constexpr std::uint32_t highest_level = 30;         // so that the distance between two samples fits into `skips`
+constexpr std::int32_t never = 0x7fffffff;   // of Stratum::skips: 2^31 calls later it is asked again
+constexpr std::uint32_t highest_level = 30;  // so that the distance between two samples fits into `skips`
 constexpr std::size_t chunks_at_once = 16, strata_at_once = 64;
 // A quarter of the memory is for strata, so that new ones find room when the samples of others have used up the rest.
 constexpr std::uint64_t most_strata_bytes = most_sample_bytes / 4;
@@ -130,7 +130,7 @@ void advance(Stratum& stratum) noexcept {
   const std::uint64_t block = stratum.next >> stratum.level;
   std::uint64_t following = chosen_call(stratum.seed, stratum.level, block);
   if (following <= stratum.next) following = chosen_call(stratum.seed, stratum.level, block + 1);
-  stratum.skips = static_cast<std::uint32_t>(following - stratum.next - 1);
+  stratum.skips = static_cast<std::int32_t>(following - stratum.next - 1);
   stratum.next = following;
 }
 
