@@ -28,7 +28,7 @@ from commlens.reports.query import Selection
 
 pytestmark = pytest.mark.long
 
-PROFILE = Path(__file__).parents[1] / "profiles" / "version10.db"
+PROFILE = Path(__file__).parents[1] / "profiles" / "version11.db"
 BEFORE = PROFILE.with_name("version8.db")
 COMPARISON = "comparison"
 IMAGES = Path(__file__).parent / "images"
@@ -36,7 +36,7 @@ WIDTHS = (1400, 380)
 
 FAULTS = {
     "a chart is missing": "#comm-operations .bars { visibility: hidden }",
-    "a bar is missing": ".bars li:nth-child(2) { visibility: hidden }",
+    "a bar is missing": ".bars li:first-child { visibility: hidden }",
     "the tree is missing": ".tree { visibility: hidden }",
     "a text is missing": ".about { visibility: hidden }",
     "text has the colour of the paper": "* { color: var(--paper) !important }",

@@ -31,7 +31,7 @@ def student(freedom: int, confidence: float = CONFIDENCE) -> float:
     The error is below 1 % from 3 degrees of freedom on.
 
     >>> [round(student(n), 2) for n in (3, 5, 10, 30, 1000)]
-    [3.17, 2.57, 2.23, 2.04, 1.96]
+    [3.16, 2.57, 2.23, 2.04, 1.96]
     """
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     n = float(freedom)
