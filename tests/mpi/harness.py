@@ -11,7 +11,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import evidence
+import forked
 import pytest
 from profile_rows import Profile
 
@@ -500,8 +500,7 @@ def commlens(
 ) -> subprocess.CompletedProcess[str]:
     """Run the `commlens` command of this checkout."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **(env or {})}
-    command = [sys.executable, "-m", "commlens", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=cwd, env=environment)
+    return forked.run(arguments, environment, cwd or Path.cwd())
 
 
 @contextmanager

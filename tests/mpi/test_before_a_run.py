@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
-from harness import PROGRAMS, VENV, Mpi
+from harness import PROGRAMS, Mpi
 from test_languages import mpi4py_env
 
 TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
@@ -20,10 +21,8 @@ def doctor(
 ) -> subprocess.CompletedProcess[str]:
     """Ask about a command line with launcher and commlens-run."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("COMMLENS_", "LD_"))}
-    line = [VENV / "commlens", "doctor", "--", mpi.launcher, "-n", "2", mpi.runner, *command]
-    return subprocess.run(
-        list(map(str, line)), capture_output=True, text=True, timeout=120, env={**environment, **(env or {})}
-    )
+    arguments = ["doctor", "--", mpi.launcher, "-n", "2", mpi.runner, *command]
+    return forked.run(arguments, {**environment, **(env or {})}, Path.cwd())
 
 
 @pytest.mark.parametrize("source", ["tour.c", "tour.cpp", "tour.F90"])
@@ -111,10 +110,8 @@ def test_a_program_without_commlens_run_is_foretold(mpi: Mpi) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("COMMLENS_", "LD_"))}
     for (name, *flags), text in expected.items():
         program = mpi.compile("listing1.c", "c", *flags)
-        done = subprocess.run(
-            [str(VENV / "commlens"), "doctor", "--runner", str(mpi.runner), "--format", "csv", "--", str(program)],
-            capture_output=True, text=True, timeout=120, env=environment,
-        )  # fmt: skip
+        arguments = ["doctor", "--runner", mpi.runner, "--format", "csv", "--", program]
+        done = forked.run(arguments, environment, Path.cwd())
         assert (done.returncode == 0) == (not text), (name, done.stdout)
         assert text in done.stdout, (name, done.stdout)
         result = mpi.run(2, [program], mode="link")

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import VENV, Mpi
+from harness import Mpi, commlens
 from profile_rows import Profile
 
 BOTH = {0: 1, 1: 1}
@@ -184,11 +184,9 @@ def test_names_that_are_no_text(mpi: Mpi) -> None:
     assert names["d0.2"].startswith("n" * 60)
     assert names["d0.3"] in (None, "")
     for command in ("report", "comms"):
-        done = subprocess.run(
-            [str(VENV / "commlens"), command, str(profile.path)], capture_output=True, timeout=60
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert b"caf" in done.stdout
+        done = commlens(command, profile.path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "caf" in done.stdout
 
 
 def test_generalized_requests(mpi: Mpi) -> None:
@@ -202,9 +200,7 @@ def test_a_program_that_does_nothing(mpi: Mpi) -> None:
     profile = run(mpi, "silent")
     assert profile.rows("SELECT COUNT(*) AS n FROM cell") == [{"n": 0}]
     assert set(profile.comms()) == {"W0.0"}
-    done = subprocess.run(
-        [str(VENV / "commlens"), "report", str(profile.path)], capture_output=True, text=True, timeout=60
-    )
+    done = commlens("report", profile.path)
     assert (done.returncode, done.stderr) == (0, "")
 
 

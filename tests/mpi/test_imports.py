@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, VENV, Mpi, Result
+from harness import PROGRAMS, Mpi, Result, commlens
 from test_languages import mpi4py_env
 
 from commlens.reports._bindings import CXX
@@ -132,9 +132,8 @@ def test_the_cxx_bindings_import_what_the_list_says(mpi: Mpi, tmp_path: Path) ->
 
 def test_a_cxx_program_is_listed_by_what_it_calls(mpi: Mpi) -> None:
     profile = mpi.run(4, [mpi.compile("tour.cpp")]).profile
-    done = subprocess.run(
-        [VENV / "commlens", "coverage", profile], capture_output=True, text=True, check=True
-    )
+    done = commlens("coverage", profile)
+    assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.split("\n\n")[1].splitlines()[1:] if line.startswith("MPI_")]
     calls = [int(line.split()[1].replace(",", "")) for line in rows]
     assert calls == sorted(calls, reverse=True) and calls[0] > 0

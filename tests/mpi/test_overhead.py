@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from harness import BUILD, ROOT, SANITIZER, Mpi
+from harness import BUILD, ROOT, SANITIZER, Mpi, commlens
 from test_languages import mpi4py_env
 
 RANKS = 2
@@ -138,22 +138,11 @@ def test_what_commlens_writes_is_the_same_behind_the_stopwatch(mpi: Mpi) -> None
     query = "SELECT op.name, SUM(calls) FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op GROUP BY 1"
     profiles = sorted(where.glob("kept*.db"))
     assert len(profiles) == 7
+    here = commlens("sql", plain.profile, query)
+    assert here.returncode == 0, here.stderr
     for profile in profiles:
-        there = subprocess.run(
-            [sys.executable, "-m", "commlens", "sql", profile, query],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        here = subprocess.run(
-            [sys.executable, "-m", "commlens", "sql", plain.profile, query],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert there.stdout == here.stdout
+        there = commlens("sql", profile, query)
+        assert (there.returncode, there.stdout) == (0, here.stdout)
 
 
 def test_a_tool_that_crashes_is_counted(mpi: Mpi) -> None:
