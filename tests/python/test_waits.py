@@ -185,3 +185,23 @@ def test_the_guide_shows_what_is_printed(run: Run, tmp_path: Path) -> None:
     printed = run("waits", path, "--ranks").stdout
     guide = (Path(__file__).parents[2] / "docs" / "guide" / "read.md").read_text(encoding="utf-8")
     assert "".join(f"    {line}\n" if line else "\n" for line in printed.splitlines()) in guide
+
+
+def test_a_report_has_waiting_and_operation_as_columns(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "late.db"
+    late_rank_builder(outside=True).write(path)
+    lines = run("report", path, "--waiting").stdout.splitlines()
+    (row,) = [line.split() for line in lines if line.split()[:1] == ["MPI_Allreduce"]]
+    assert row[-4:] == ["98.7", "%", "10.0", "µs"]
+    assert "waiting" not in run("report", path).stdout
+    for arguments in ((), ("--by", "op"), ("--by", "comm-size"), ("--unfold",), ("--buckets", "all")):
+        found = json.loads(run("report", path, "--waiting", "--format", "json", *arguments).stdout)
+        by_name = {row["operation"]: row for row in found["operations"]}
+        assert (by_name["MPI_Allreduce"]["waiting_ns"], by_name["MPI_Allreduce"]["operation_ns"]) == (
+            300 * MS,
+            4 * MS,
+        )
+        assert by_name["MPI_Bcast"]["waiting_ns"] is None
+    done = run("report", path, "--waiting", "--rank", "1")
+    assert done.exit_code == 2
+    assert "use it without" in done.stderr

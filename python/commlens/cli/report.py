@@ -33,10 +33,12 @@ from commlens.reports.query import ORDERS, Selection, Shape
 from commlens.reports.regions import refuse_older
 from commlens.reports.report import Report, as_dict, draw, plain_rows, read_report, selection_text
 from commlens.reports.run import Run, read_run
+from commlens.reports.waiting import add_waiting
 from commlens.selection import names
 from commlens.selection.sizes import BinRange, Buckets
 
 DEFAULT_TOP = 10
+WAITING_OF_ALL = "--waiting is of all ranks, regions and call sites together: use it without --by region, --callsites, --rank and --time"
 
 
 class Answer(NamedTuple):
@@ -114,6 +116,12 @@ class Answer(NamedTuple):
     "together. op: MPI procedures, each with its communicators. region: code regions, each with its communicators; a call "
     "is listed only in its innermost region.",
 )
+@click.option(
+    "--waiting",
+    is_flag=True,
+    help="Split the time of collectives into waiting for other ranks and the operation; of all ranks, regions and call "
+    "sites together.",
+)
 @click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
 @format_option
 @sql_option
@@ -133,6 +141,7 @@ def report(
     reverse: bool,
     top: int | None,
     by: str,
+    waiting: bool,
     unfold: bool,
     style: str,
     show_sql: bool,
@@ -151,6 +160,7 @@ def report(
     time of a single call. share: share of the MPI time of all ranks, with --rank of the selected ranks, also in the
     lines that count the rows left out. sent, received: bytes of all ranks; a collective counts the blocks of all
     processes, so that the bytes of a call can exceed its size. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any.
+    With --waiting: waiting: share of the time in which ranks waited for others, estimated from samples; operation/call: average time of a call without it.
 
     Begins with one to five findings if there are any; commlens explain shows their evidence. A profile that commlens
     recover made then shows where each rank was when the job ended: its MPI call or the last one, since when, and who
@@ -158,8 +168,7 @@ def report(
     """
     if top is None:
         top = DEFAULT_TOP if style == "table" else 0
-    if unfold and by == "comm-size":
-        raise click.UsageError("--unfold shows each communicator, and --by comm-size none: use one of them")
+    _refuse(by, unfold=unfold, waiting=waiting, is_part=bool(callsites or ranks or time_ns))
     shape = Shape(by, not unfold, callsites, members, all_ranks, buckets, sort, reverse, top or None)
     with open_profile(profile) as connection:
         if by == "region":
@@ -172,7 +181,17 @@ def report(
             comms=comms, operations=wanted, classes=classes, ranks=ranks or (), size=size, time_ns=time_ns
         )
         answer = _read(connection, selection, shape)
+        if waiting:
+            add_waiting(connection, answer.report)
     _print(Screen(), answer, "sql" if show_sql else style)
+
+
+def _refuse(by: str, *, unfold: bool, waiting: bool, is_part: bool) -> None:
+    """Refuse options that contradict each other. is_part: rows are of some ranks or call sites."""
+    if unfold and by == "comm-size":
+        raise click.UsageError("--unfold shows each communicator, and --by comm-size none: use one of them")
+    if waiting and (by == "region" or is_part):
+        raise click.UsageError(WAITING_OF_ALL)
 
 
 def _read(connection: sqlite3.Connection, selection: Selection, shape: Shape) -> Answer:

@@ -164,6 +164,8 @@ COLUMNS = (
     Column("sent"),
     Column("received"),
     Column("non-contig.", wide=1, seldom=True),
+    Column("waiting", seldom=True),
+    Column("operation/call", seldom=True),
 )
 
 
@@ -191,7 +193,17 @@ def numbers(row: Row, *, ranks: bool = True) -> list[str]:
         bytes_text(row["bytes_sent"]),
         bytes_text(row["bytes_received"]),
         share_text(row["noncontiguous"] / (row["calls"] or 1)) if row["noncontiguous"] else "",
+        *waiting_cells(row),
     ]
+
+
+def waiting_cells(row: Row) -> tuple[str, str]:
+    """Return the cells for waiting and operation; empty for rows without them."""
+    if row.get("waiting_ns") is None or not row["time_ns"]:
+        return "", ""
+    return share_text(row["waiting_ns"] / row["time_ns"]), time_text(
+        round(row["operation_ns"] / row["calls"])
+    )
 
 
 def line_size(line: Row) -> str:

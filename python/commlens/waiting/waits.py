@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from commlens.base.errors import CommlensError
-from commlens.profile.meta import is_summary
-from commlens.profile.shape import has_table, version_of
+from commlens.reports.waiting import refuse_without_samples
 from commlens.selection.conditions import comm_conditions, quoted, where
 from commlens.waiting.estimate import Pattern, Sampled, Share, pattern_of, waiting_share
 
@@ -132,21 +130,6 @@ class Waits:
     def time_ns(self) -> int:
         """Time of all calls, sum over all rows and ranks."""
         return sum(wait.row["time_ns"] for wait in self.waits)
-
-
-def refuse_without_samples(connection: sqlite3.Connection) -> None:
-    """Refuse a profile that cannot have samples.
-
-    Raises
-    ------
-    CommlensError
-        The profile is older than samples, or a summary.
-    """
-    if not has_table(connection, "waiting"):
-        version = version_of(connection)
-        raise CommlensError(f"this profile has schema version {version}: waiting needs version 11 or later")
-    if is_summary(connection):
-        raise CommlensError("a profile of summary detail (COMMLENS_DETAIL) has no samples of collectives")
 
 
 def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations: Sequence[str]) -> Waits:
