@@ -6,6 +6,7 @@ from __future__ import annotations
 from commlens.render.table import Column, Table
 from commlens.render.units import share_text, size_text, time_text
 from commlens.reports.report import line_size
+from commlens.selection.sizes import BinRange
 from commlens.waiting.waits import Wait, Waits
 
 COLUMNS = (
@@ -89,10 +90,10 @@ def draw(waits: Waits, top: int | None) -> Table:
 def cells(wait: Wait) -> list[str]:
     """Return the cells of one row."""
     row = wait.row
-    size = size_text(row["bin"], row["bin"]) if row["bin"] < 0 else size_text(*bounds(row["bin"]))
+    size = "varies" if row["bin"] < 0 else size_text(*BinRange(row["bin"], row["bin"]).bounds)
     return [
         f"  {row['operation']}",
-        size if row["bin"] >= 0 else "varies",
+        size,
         f"{row['calls']:,}",
         time_text(row["time_ns"]),
         share_text(wait.share.share),
@@ -101,11 +102,6 @@ def cells(wait: Wait) -> list[str]:
         time_text(wait.spread_ns),
         last_text(wait),
     ]
-
-
-def bounds(size_bin: int) -> tuple[int, int]:
-    """Return the smallest and the largest size of a bin."""
-    return (0, 0) if size_bin == 0 else (1 << (size_bin - 1), (1 << size_bin) - 1)
 
 
 def draw_ranks(wait: Wait, nodes: dict[int, str]) -> Table:
