@@ -370,7 +370,7 @@ class Mpi:
         if mode == "preload" and self.library not in libraries:
             libraries.insert(0, self.library)
         if self.name.startswith("mpich"):
-            libraries.append(self._yielding())
+            libraries.append(self._sleeping())
         if libraries:
             value = ":".join(map(str, libraries))
             command += (
@@ -398,10 +398,10 @@ class Mpi:
             self.run(n, argv, **options),  # type: ignore[arg-type]
         )
 
-    def _yielding(self) -> Path:
-        """Build the library that lets more MPICH ranks than cores make progress; its source explains how."""
-        target = self.programs / "yield_progress.so"
-        self._build(target, ["cc", "-O2", "-shared", "-fPIC", str(PROGRAMS / "yield_progress.c")])
+    def _sleeping(self) -> Path:
+        """Build the library that lets MPICH ranks sleep while they wait; its source says why."""
+        target = self.programs / "sleep_when_idle.so"
+        self._build(target, ["cc", "-O2", "-shared", "-fPIC", str(PROGRAMS / "sleep_when_idle.c")])
         return target
 
 
