@@ -51,7 +51,7 @@ IMPORTS: dict[str, str] = {
     "compare": "base symbols render profile selection reports algorithms overhead",
     "waiting": "base render profile selection reports",
     "charts": "base render profile compare",
-    "page": "base symbols render profile reports findings algorithms matrix compare charts",
+    "page": "base symbols render profile reports findings algorithms matrix compare waiting charts",
     "doctor": "base launch symbols",
     "export": "base profile selection",
     "frames": "base profile export page",

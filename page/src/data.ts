@@ -75,6 +75,57 @@ export interface Algorithm {
   readonly drawing: Drawing | null;
 }
 
+/** A line of commlens waits: the collectives of a family of communicators, a procedure and a message size. */
+export interface Wait {
+  readonly family: number;
+  readonly op: number;
+  readonly bin: number;
+  readonly communicator: string;
+  readonly operation: string;
+  readonly calls: number;
+  readonly time_ns: number;
+  readonly samples: number;
+  readonly sampled_ns: number;
+  readonly waiting_ns: number;
+  readonly operation_ns: number;
+  readonly waiting_share: number;
+  /** The 95 % interval of the share; null with too few samples. */
+  readonly share_low: number | null;
+  readonly share_high: number | null;
+  readonly interval: string;
+  readonly spread_ns: number;
+  readonly late_ns: number;
+  /** Who comes last, in a few words, and in sentences. */
+  readonly last: string;
+  readonly words: string;
+  /** Whether so much of the time is waiting that it matters who is last. */
+  readonly is_waited: boolean;
+  readonly is_across: boolean;
+}
+
+/** Sampled calls that were not split into waiting and operation. */
+export interface Unsplit {
+  readonly family: number;
+  readonly op: number;
+  readonly bin: number;
+  readonly communicator: string;
+  readonly operation: string;
+  readonly reason: string;
+  readonly why: string;
+  readonly calls: number;
+}
+
+export interface Waiting {
+  /** Why there are no samples; empty if there are. */
+  readonly refused: string;
+  readonly waiting_ns: number;
+  readonly time_ns: number;
+  /** The line with the most waiting is first. */
+  readonly lines: Wait[];
+  readonly unsplit: Unsplit[];
+  readonly sql: Readonly<Record<string, string>>;
+}
+
 export interface Facts {
   readonly program: string;
   readonly version: string;
@@ -87,6 +138,7 @@ export interface Facts {
   /** What is known about the matrix of the whole run, by kind of traffic: name and text of each line. */
   readonly traffic: Readonly<Record<string, [string, string][]>>;
   readonly collectives: { readonly remarks: string[]; readonly lines: Algorithm[]; readonly drawn: string };
+  readonly waiting: Waiting;
   readonly budget: number;
   readonly folded: string[];
   /** Why the profile is not in the page as a whole; empty if it is. */
@@ -114,6 +166,8 @@ export interface Profile {
   readonly cells: Table;
   readonly pairs: Table;
   readonly slices: Table;
+  /** The ranks of the first lines of commlens waits. */
+  readonly waits: Table;
 }
 
 const NO_ROWS: Table = { rows: 0, columns: {} };
@@ -171,6 +225,7 @@ export async function unpack(): Promise<Profile> {
     cells: tables.cells ?? NO_ROWS,
     pairs: tables.pairs ?? NO_ROWS,
     slices: tables.slices ?? NO_ROWS,
+    waits: tables.waits ?? NO_ROWS,
   };
 }
 

@@ -20,6 +20,7 @@ import { query } from "./views/query";
 import { sizes } from "./views/sizes";
 import { summary } from "./views/summary";
 import { timeline } from "./views/timeline";
+import { waiting } from "./views/waiting";
 
 type View = [string, string, (context: Context) => Child[]];
 
@@ -28,6 +29,7 @@ const VIEWS: View[] = [
   ["summary", "Summary", summary],
   ["communicators", "Communicators", communicators],
   ["sizes", "Operations", sizes],
+  ["waiting", "Waiting", waiting],
   ["ranks", "Ranks and nodes", ranks],
   ["peers", "Who talks to whom", peers],
   ["regions", "Regions", regions],

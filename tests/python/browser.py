@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 VIEWS = (
-    *("summary", "communicators", "sizes", "ranks", "peers"),
+    *("summary", "communicators", "sizes", "waiting", "ranks", "peers"),
     *("regions", "callsites", "timeline", "cost", "query"),
 )
 PATIENCE_S = 60

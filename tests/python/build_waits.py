@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -57,3 +58,36 @@ def add_samples(
 def add_unsplit(build: ProfileBuilder, kind: Kind, reason: str, calls: int) -> None:
     """Add a row of table unsplit."""
     build.more.setdefault("unsplit", []).append((kind.comm, OP_ID[kind.op], kind.bin, reason, calls))
+
+
+def add_random_waits(build: ProfileBuilder, dice: random.Random) -> None:
+    """Add collectives with samples to some communicators; of others, no call was split, or some were not."""
+    for comm in [each for each in build.comms.values() if each.kind == "intra" and len(each.ranks) > 1]:
+        for op, size in (("MPI_Barrier", 0), ("MPI_Reduce", 100), ("MPI_Reduce", 5000), ("MPI_Scan", 8)):
+            kind, samples, late = (
+                Kind(comm.id, op, size.bit_length()),
+                dice.randrange(1, 40),
+                dice.choice(comm.ranks),
+            )
+            calls = samples * dice.choice([1, 1, 8])
+            waits = {rank: random_rank(dice, samples, is_late=rank == late) for rank in comm.ranks}
+            for rank, one in waits.items():
+                build.count(
+                    comm.id, op, rank, calls, one.time_ns * calls // samples + dice.randrange(10**6), size
+                )
+            if op != "MPI_Scan" and dice.random() < 0.9:
+                error = 0 if calls == samples else dice.choice([None, dice.randrange(10**7)])
+                add_samples(build, kind, waits, samples, calls, error)
+            if op == "MPI_Scan" or dice.random() < 0.3:
+                add_unsplit(build, kind, "prefix" if op == "MPI_Scan" else "members", dice.randrange(1, 9))
+
+
+def random_rank(dice: random.Random, samples: int, *, is_late: bool) -> RankWaits:
+    """Return what a rank spent in sampled calls; a late one is last in most of them."""
+    time = dice.randrange(10**6, 10**8)
+    last = dice.randrange(samples * 3 // 4, samples + 1) if is_late else 0
+    between = dice.randrange(10**8)
+    return RankWaits(
+        time, dice.randrange(time // 10 if is_late else time), last, dice.randrange(10**7) if last else 0,
+        dice.randrange(10**7), between, dice.randrange(between + 1),
+    )  # fmt: skip

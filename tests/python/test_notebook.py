@@ -68,7 +68,7 @@ def test_a_page_in_a_notebook_begins_with_its_view_and_reaches_nothing_outside(
         tab.wait_until("document.getElementById('operations') !== null")
         lines = tab.results()["operations"]["csv"].splitlines()
         assert [line.split(",")[0] for line in lines] == ["operation", "MPI_Allreduce", "MPI_Comm_free"]
-        tab.run("document.querySelector('nav a:nth-child(4)').click()")
+        tab.run("document.querySelector('nav a:nth-child(5)').click()")
         tab.wait_until("document.getElementById('ranks') !== null")
         assert (
             tab.run("try { return parent.document.title } catch (error) { return error.name }")

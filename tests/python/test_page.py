@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from browser import VIEWS, Browser, browser
 from build_profile import ProfileBuilder
+from build_waits import add_random_waits
 from conftest import Run
 from test_export_traces import sliced
 from test_numbers import made_up
@@ -49,7 +50,7 @@ def written(profile: Path) -> Path:
 
 
 def with_messages(seed: int) -> ProfileBuilder:
-    """Return a random profile with a communication matrix."""
+    """Return a random profile with a communication matrix and samples of collectives."""
     build, dice = made_up(seed), random.Random(seed)
     for _ in range(60):
         comm = dice.choice([each for each in build.comms.values() if each.kind == "intra"])
@@ -59,6 +60,7 @@ def with_messages(seed: int) -> ProfileBuilder:
             (each.rank, each.peer, each.comm) == (source, destination, comm.id) for each in build.peers
         ):
             build.send(*row)
+    add_random_waits(build, dice)
     build.tell_peer("put", 0, 0, 3, 100)
     build.tell_peer("collective", 0, None, 3, 100, op="MPI_Bcast")
     return build
@@ -133,6 +135,9 @@ def test_every_number_of_every_view_is_what_its_sql_gives(tab: Browser, profile:
             assert compared[id] > 0
     if profile.stem.startswith("random"):
         assert compared["pairs"] > 0
+        with open_profile(str(profile)) as connection:
+            is_split = connection.execute("SELECT COUNT(*) FROM split").fetchone()[0] > 0
+        assert (compared["waiting"] > 0, compared["late-ranks"] > 0) == (is_split, is_split)
 
 
 def test_a_click_restricts_every_view_and_a_link_shows_the_same(tab: Browser, small: Path) -> None:

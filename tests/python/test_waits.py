@@ -12,7 +12,9 @@ from build_profile import ProfileBuilder
 from build_waits import Kind, RankWaits, add_samples, add_unsplit
 from conftest import Run
 
-from commlens.waiting.estimate import Sampled, pattern_of, waiting_share
+from commlens.waiting.estimate import Pattern, Sampled, Share, pattern_of, waiting_share
+from commlens.waiting.text import pattern_sentences
+from commlens.waiting.waits import Wait
 
 MS = 10**6
 ALLREDUCE = Kind(1, "MPI_Allreduce", 4)
@@ -145,6 +147,46 @@ def test_a_late_rank_is_named_with_its_cause(run: Run, tmp_path: Path, outside: 
     row = json.loads(run("waits", str(path), "--format", "json").stdout)["waits"][0]
     assert (row["waiting_ns"], row["time_ns"], row["operation_ns"]) == (300 * MS, 304 * MS, 4 * MS)
     assert (row["pattern"], row["last_rank"], row["late_ns"]) == ("same", 2, MS)
+
+
+def test_calls_that_were_not_split_are_those_of_the_selection(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "late.db"
+    late_rank_builder(outside=True).write(path)
+    (row,) = json.loads(run("waits", path, "--op", "Bcast", "--format", "json").stdout)["unsplit"]
+    assert (row["communicator"], row["operation"], row["bin"]) == ("W0.0", "MPI_Bcast", 0)
+    assert (row["reason"], row["calls"]) == ("no data", 7)
+    assert "not split" not in run("waits", path, "--op", "Allreduce").stdout
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (Pattern("few", -1, 0.0), "No rank was waited for."),
+        (
+            Pattern("few", 1, 0.5),
+            "Rank 1 on b is last in 50.0 % of the sampled calls. These are too few calls",
+        ),
+        (
+            Pattern("same", 0, 0.9),
+            "Rank 0 on a is last in 90.0 % of the sampled calls, far more often than by chance.",
+        ),
+        (Pattern("node", 0, 0.4, "a"), "The last rank is mostly on node a; rank 0 on a is last in 40.0 %"),
+        (
+            Pattern("order", 3, 0.4),
+            "The ranks arrive in the order of their numbers, or in the opposite order; rank 3 is",
+        ),
+        (Pattern("rotates", 1, 0.3), "No rank is last more often than by chance"),
+        (
+            Pattern("varies", 1, 0.3),
+            "Several ranks are last more often than by chance; rank 1 on b is last in 30.0 %",
+        ),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Pattern) else "",
+)
+def test_every_pattern_has_its_sentence(pattern: Pattern, words: str) -> None:
+    ranks = [{"rank": rank, "samples": 9, "between_ns": 0, "outside_ns": 0} for rank in range(4)]
+    wait = Wait({}, Share(0.5, 0.5, 0.5), 0, 0, pattern, "", ranks, machines=False)
+    assert pattern_sentences(wait, {0: "a", 1: "b"}).startswith(words)
 
 
 def test_the_ranks_of_a_row_are_shown(run: Run, tmp_path: Path) -> None:

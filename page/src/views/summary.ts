@@ -5,7 +5,7 @@ import type { Context } from "../context";
 import { cellsOf, type Finding } from "../data";
 import { type Child, h } from "../dom";
 import { panel } from "../panel";
-import type { Filter } from "../state";
+import { type Filter, fragment } from "../state";
 import { count, share, time } from "../units";
 import { sheet } from "./sheets";
 
@@ -60,6 +60,16 @@ function findings(context: Context): Child {
   return h("ol", { class: "findings" }, found.map((finding, i) => card(context, finding, i + 1)));
 }
 
+/** One sentence about the waiting of the whole run, with a link to its view. */
+function waiting(context: Context): HTMLElement | null {
+  const { lines: [most], waiting_ns, time_ns } = context.profile.facts.waiting;
+  if (!most) return null;
+  const whose = most.is_waited ? ` The largest part of it is in ${most.operation} on ${context.names.family(most.family)}. ${most.words}` : "";
+  return h("section", { class: "panel", id: "waits" }, h("h2", {}, "Waiting in collectives"),
+    h("p", {}, `${share(waiting_ns / time_ns)} of the ${time(time_ns)} in sampled collectives is waiting for other ranks.${whose} `,
+      h("a", { href: fragment({ ...context.state, view: "waiting" }) }, "Who is waited for")));
+}
+
 export function summary(context: Context): Child[] {
   const { facts } = context.profile;
   const run = h("dl", { class: "head" }, facts.head.map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
@@ -68,6 +78,7 @@ export function summary(context: Context): Child[] {
     tiles(context),
     facts.warnings.length ? h("section", { class: "panel warnings", "aria-label": "warnings" }, facts.warnings.map((text) => h("p", {}, text))) : null,
     h("section", { class: "panel", id: "findings" }, h("h2", {}, "What commlens finds"), findings(context)),
+    waiting(context),
     h("section", { class: "panel", id: "run" }, h("h2", {}, "The run"), run),
     settings.length ? panel("settings", { title: "Settings", about: "Labels, variables, and control variables of the MPI library, with the number of ranks that had each value.", result: settings }) : null,
   ];

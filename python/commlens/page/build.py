@@ -14,6 +14,7 @@ from commlens.base.escape import Target, escape
 from commlens.page.facts import read_facts
 from commlens.page.pack import compressed, head
 from commlens.page.tables import read_tables
+from commlens.page.waiting import read_waiting
 from commlens.profile._schema import VERSION
 from commlens.profile.shape import version_of
 
@@ -98,14 +99,16 @@ def page(
     comparison : dict or None
         A comparison with other runs (commlens.page.comparison), which the page shows first.
     """
-    tables = read_tables(connection, budget)
+    tables, waiting = read_tables(connection, budget), read_waiting(connection, budget)
     own, no_sql = ({}, "") if is_served else profile_blocks(connection, profile)
     facts: dict[str, Any] = {
         **read_facts(connection, tables, budget),
+        "waiting": waiting.facts,
         "no_sql": no_sql,
         "is_served": is_served,
         "comparison": comparison,
     }
+    facts["folded"] += waiting.losses
     script, style = asset("_page.js"), asset("_page.css")
     scripts = " ".join(hash_source(text) for text in (script, asset("_sqlite.js")))
     connect = "'self'" if is_served else "'none'"
@@ -113,7 +116,7 @@ def page(
         f"default-src 'none'; script-src {scripts} 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
         f"img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
-    packed = {name: table.packed for name, table in tables.items()}
+    packed = {**{name: table.packed for name, table in tables.items()}, "waits": waiting.ranks}
     blocks = {
         "head": head(facts, packed),
         **{name: table.block for name, table in packed.items()},

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints who keeps whom waiting."""
+"""Words and tables for who keeps whom waiting."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from commlens.render.table import Column, Table
 from commlens.render.units import share_text, size_text, time_text
 from commlens.reports.report import line_size
 from commlens.selection.sizes import BinRange
-from commlens.waiting.waits import Wait, Waits
+from commlens.waiting.waits import Wait, Waits, outside_of
 
 COLUMNS = (
     Column("communicator", right=False),
@@ -59,6 +61,45 @@ def last_text(wait: Wait) -> str:
     if pattern.kind == "order":
         return "in the order of the ranks"
     return {"rotates": "rotates", "few": share}.get(pattern.kind, f"varies, {share}")
+
+
+def pattern_sentences(wait: Wait, node_of: Mapping[int, str]) -> str:
+    """Return who comes last in sentences, and where this rank comes from."""
+    pattern = wait.pattern
+    node = node_of.get(pattern.rank, "")
+    rank = f"rank {pattern.rank}{f' on {node}' if node else ''}"
+    often = f"{rank} is last in {share_text(pattern.share)} of the sampled calls"
+    if pattern.rank < 0:
+        return "No rank was waited for."
+    if pattern.kind == "few":
+        return f"{capital(often)}. These are too few calls to tell a pattern from chance."
+    if pattern.kind == "same":
+        return f"{capital(often)}, far more often than by chance. {cause_sentence(wait)}".rstrip()
+    if pattern.kind == "node":
+        return f"The last rank is mostly on node {pattern.node}; {often}."
+    if pattern.kind == "order":
+        return f"The ranks arrive in the order of their numbers, or in the opposite order; {often}."
+    if pattern.kind == "rotates":
+        return "No rank is last more often than by chance: the last one changes from call to call, as noise does."
+    return f"Several ranks are last more often than by chance; {often}."
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital at its beginning."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def cause_sentence(wait: Wait) -> str:
+    """Return where the rank that is last comes from; nothing if unknown."""
+    outside = outside_of(wait.pattern.rank, wait.ranks)
+    if not wait.cause or outside is None:
+        return ""
+    own, others = (time_text(round(ns)) for ns in outside)
+    cause = {
+        "compute": "It computes longer",
+        "mpi": "It comes late from other MPI calls, which kept it",
+    }[wait.cause]
+    return f"{cause}: before such a call it spends {own} outside MPI, the others {others} (median)."
 
 
 def interval_text(wait: Wait) -> str:
@@ -128,7 +169,8 @@ def unsplit_lines(waits: Waits) -> list[str]:
     """Return one line for each reason why sampled calls could not be split."""
     found: dict[str, dict[str, int]] = {}
     for row in waits.unsplit:
-        found.setdefault(row["reason"], {})[row["operation"]] = row["calls"]
+        operations = found.setdefault(row["reason"], {})
+        operations[row["operation"]] = operations.get(row["operation"], 0) + row["calls"]
     lines = []
     for reason, operations in found.items():
         names = ", ".join(f"{name} ({calls:,})" for name, calls in operations.items())

@@ -31,6 +31,7 @@ SELECT comm.family, s.op, s.bin, s.comm, s.samples, s.collectives, s.across, s.t
   FROM sampled AS s JOIN comm ON comm.id = s.comm
        JOIN key ON key.comm = s.comm AND key.op = s.op AND key.bin = s.bin
        JOIN cell ON cell.key = key.id
+ WHERE s.samples > 0
  GROUP BY s.comm, s.op, s.bin"""
 
 RANKS_SQL = """\
@@ -38,15 +39,16 @@ SELECT comm.family, op, bin, rank, SUM(samples) AS samples, SUM(time_ns) AS time
        SUM(last) AS last, SUM(late_ns) AS late_ns, SUM(behind_ns) AS behind_ns, SUM(between_ns) AS between_ns,
        SUM(outside_ns) AS outside_ns
   FROM waiting JOIN comm ON comm.id = waiting.comm
+ WHERE samples > 0
  GROUP BY comm.family, op, bin, rank"""
 
 UNSPLIT_SQL = """\
-SELECT op.name AS operation, reason, SUM(calls) AS calls
-  FROM unsplit JOIN op ON op.id = unsplit.op
- GROUP BY op.name, reason
- ORDER BY calls DESC, operation, reason"""
-
-STATEMENTS = (("sampled", SAMPLED_SQL), ("ranks", RANKS_SQL), ("unsplit", UNSPLIT_SQL))
+SELECT comm.family, unsplit.op, unsplit.bin, family.name AS communicator, op.name AS operation, unsplit.reason,
+       SUM(unsplit.calls) AS calls
+  FROM unsplit JOIN comm ON comm.id = unsplit.comm JOIN family ON family.family = comm.family
+       JOIN op ON op.id = unsplit.op{chosen}
+ GROUP BY comm.family, unsplit.op, unsplit.bin, unsplit.reason
+ ORDER BY calls DESC, communicator, operation, unsplit.bin, unsplit.reason"""
 
 
 @dataclass(frozen=True)
@@ -138,19 +140,38 @@ def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations:
     chosen = []
     if comms:
         families = f"SELECT comm.family FROM comm{where(comm_conditions(comms))}"
-        chosen.append(f"split.family IN ({families})")
+        chosen.append(f"family.family IN ({families})")
     if operations:
         chosen.append(f"op.name IN ({', '.join(map(quoted, operations))})")
-    sql = SPLIT_SQL.format(chosen=where(chosen))
+    split_sql, unsplit_sql = (sql.format(chosen=where(chosen)) for sql in (SPLIT_SQL, UNSPLIT_SQL))
+    waits = read_split(connection, split_sql) if has_rows(connection, "sampled") else []
+    unsplit = (
+        [dict(row) for row in connection.execute(unsplit_sql)] if has_rows(connection, "unsplit") else []
+    )
+    statements = [
+        ("waits", split_sql),
+        ("sampled", SAMPLED_SQL),
+        ("ranks", RANKS_SQL),
+        ("unsplit", unsplit_sql),
+    ]
+    return Waits(waits, unsplit, statements)
+
+
+def has_rows(connection: sqlite3.Connection, table: str) -> bool:
+    """Return whether a table has rows. The statements above read all counters, whether there are samples or not."""
+    return bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table})").fetchone()[0])
+
+
+def read_split(connection: sqlite3.Connection, sql: str) -> list[Wait]:
+    """Return the rows of a statement on view split, each with its samples."""
     sampled, ranks = grouped(connection, SAMPLED_SQL), grouped(connection, RANKS_SQL)
     node_of = dict(connection.execute("SELECT rank, node FROM rank").fetchall())
-    rows = [dict(row) for row in connection.execute(sql)]
     waits = []
-    for row in rows:
+    for row in map(dict, connection.execute(sql)):
         place = (row["family"], row["op"], row["bin"])
-        waits.append(wait_of(row, sampled[place], ranks[place], node_of))
-    unsplit = [dict(row) for row in connection.execute(UNSPLIT_SQL)]
-    return Waits(waits, unsplit, [("waits", sql), *STATEMENTS])
+        if sampled[place]:
+            waits.append(wait_of(row, sampled[place], ranks[place], node_of))
+    return waits
 
 
 def grouped(connection: sqlite3.Connection, sql: str) -> defaultdict[Place, list[Row]]:
@@ -167,7 +188,7 @@ def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, s
     share = waiting_share(
         row["waiting_ns"], row["time_ns"], [Sampled(*(one[name] for name in names)) for one in sampled]
     )
-    behind = {one["rank"]: one["behind_ns"] / one["samples"] for one in ranks if one["samples"]}
+    behind = {one["rank"]: one["behind_ns"] / one["samples"] for one in ranks}
     pattern = pattern_of(
         {one["rank"]: one["last"] for one in ranks if one["last"]}, row["size_max"], node_of, behind
     )
@@ -189,9 +210,18 @@ def cause_of(pattern: Pattern, ranks: list[Row]) -> str:
     It computes longer if its time outside MPI between two samples exceeds that of the others by at least half of the time
     for which they wait for it; otherwise it comes late from other MPI calls.
     """
-    outside = {one["rank"]: one["outside_ns"] / one["samples"] for one in ranks}
-    late = {one["rank"]: one["late_ns"] / one["samples"] for one in ranks}
-    others = [ns for rank, ns in outside.items() if rank != pattern.rank]
-    if not others or not any(one["between_ns"] for one in ranks):
+    outside = outside_of(pattern.rank, ranks)
+    if outside is None:
         return ""
-    return "compute" if outside[pattern.rank] - median(others) > late[pattern.rank] / 2 else "mpi"
+    own, others = outside
+    late = next(one["late_ns"] / one["samples"] for one in ranks if one["rank"] == pattern.rank)
+    return "compute" if own - others > late / 2 else "mpi"
+
+
+def outside_of(rank: int, ranks: list[Row]) -> tuple[float, float] | None:
+    """Return the time of a rank outside MPI before a sampled call, ns, and the median of the others; None if unknown."""
+    outside = {one["rank"]: one["outside_ns"] / one["samples"] for one in ranks}
+    own = outside.pop(rank)
+    if not outside or not any(one["between_ns"] for one in ranks):
+        return None
+    return own, median(outside.values())
