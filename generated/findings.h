@@ -750,6 +750,183 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
        NULLIF(place.callsite, 0) AS site
   FROM run CROSS JOIN others CROSS JOIN place JOIN op ON op.id = place.op
  WHERE waiting_ns * (ranks - 1) >= 0.1 * total AND hub_ns <= 0.5 * waiting_ns)~"},
+    {R"~({last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone, because it {cause})~",
+     R"~(WITH family AS (WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT comm, op, rank, SUM(last) AS last, SUM(late_ns) AS late_ns, SUM(outside_ns) AS outside_ns
+         FROM run CROSS JOIN waiting WHERE mpi >= 0.1 * total GROUP BY 1, 2, 3),
+     per_comm AS (
+       SELECT comm, op, COUNT(*) AS members, SUM(outside_ns) AS outside_ns FROM per_rank GROUP BY 1, 2),
+     counted AS (
+       SELECT comm, op, SUM(samples) AS samples, SUM(collectives) AS collectives, SUM(waiting_ns) AS waiting_ns
+         FROM sampled GROUP BY 1, 2),
+     awaited AS (
+       SELECT comm, op, rank, per_comm.members, samples, collectives, 1.0 * last / samples AS last_share,
+              1.0 * late_ns / samples * collectives AS each_ns, 1.0 * waiting_ns / samples * collectives AS all_ns,
+              per_rank.outside_ns - 1.0 * (per_comm.outside_ns - per_rank.outside_ns) / (members - 1) >= 0.5 * late_ns
+                AS computes
+         FROM per_rank JOIN per_comm USING (comm, op) JOIN counted USING (comm, op)
+        WHERE members >= 2 AND samples >= 10
+          AND last >= (0.5 + 0.5 / members) * samples)
+SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share, last_share, each_ns,
+       awaited.members AS members, samples,
+       collectives, op.name AS op, 'rank ' || awaited.rank AS last, NULL AS site,
+       CASE WHEN computes THEN 'computes longer before it' ELSE 'comes late out of other MPI calls' END AS cause,
+       CASE comm.name WHEN 'W0.0' THEN 'MPI_COMM_WORLD' ELSE comm.name END AS communicator
+  FROM run CROSS JOIN awaited JOIN comm ON comm.id = awaited.comm JOIN op ON op.id = awaited.op
+                              JOIN rank ON rank.rank = awaited.rank
+ WHERE op.name NOT IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Alltoall', 'MPI_Reduce_scatter_block')
+   AND each_ns >= 0.1 * elapsed
+   AND NOT (is_plain AND rank.app_ns - rank.mpi_ns - average >= 0.1 * elapsed)
+ ORDER BY share DESC LIMIT 1)~"},
+    {R"~({waiting_share:share} of the time of {op}[ on {communicator}] is waiting, {each_ns:time} per rank: they wait for each other in turns, nobody is last in more than {last_share:share} of the calls)~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+family AS (WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined),
+split AS (WITH part AS (
+       SELECT comm, op, bin, rank, 1.0 * SUM(waiting_ns) / SUM(time_ns) AS share
+         FROM waiting GROUP BY comm, op, bin, rank HAVING SUM(time_ns) > 0),
+     counted AS (
+       SELECT key.comm, key.op, key.bin, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS time_ns
+         FROM cell JOIN key ON key.id = cell.key
+        WHERE EXISTS (SELECT 1 FROM sampled AS s WHERE s.op = key.op)
+        GROUP BY key.comm, key.op, key.bin, cell.rank),
+     waited AS (
+       SELECT comm.family, counted.op, counted.bin, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
+              1.0 * SUM(time_ns) * SUM(time_ns * share)
+              / NULLIF(SUM(CASE WHEN share IS NOT NULL THEN time_ns END), 0) AS waiting_ns
+         FROM counted JOIN comm ON comm.id = counted.comm LEFT JOIN part USING (comm, op, bin, rank)
+        GROUP BY comm.family, counted.op, counted.bin),
+     seen AS (
+       SELECT comm.family, op, bin, SUM(samples) AS samples, SUM(time_ns) AS sampled_ns
+         FROM sampled JOIN comm ON comm.id = sampled.comm GROUP BY comm.family, op, bin)
+SELECT family, op, bin, calls, time_ns, samples, sampled_ns, CAST(waiting_ns AS INTEGER) AS waiting_ns,
+       time_ns - CAST(waiting_ns AS INTEGER) AS operation_ns
+  FROM waited JOIN seen USING (family, op, bin) WHERE waiting_ns IS NOT NULL),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     waits AS (
+       SELECT split.family, split.op, SUM(time_ns) AS time_ns, SUM(waiting_ns) AS waiting_ns
+         FROM run CROSS JOIN split WHERE mpi >= 0.1 * total GROUP BY 1, 2),
+     known AS (
+       SELECT comm.family, op, SUM(samples) AS samples, SUM(collectives) AS collectives,
+              CASE WHEN COUNT(error_ns) = COUNT(*) THEN SUM(error_ns) END AS error_ns
+         FROM sampled JOIN comm ON comm.id = sampled.comm GROUP BY 1, 2),
+     per_rank AS (
+       SELECT comm, op, rank, SUM(last) AS last FROM waiting GROUP BY 1, 2, 3),
+     per_comm AS (
+       SELECT comm, op, MAX(last) AS most, COUNT(*) AS members FROM per_rank GROUP BY 1, 2),
+     lasts AS (
+       SELECT comm.family, op, SUM(most) AS most, MAX(per_comm.members) AS members
+         FROM per_comm JOIN comm ON comm.id = per_comm.comm GROUP BY 1, 2)
+SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns AS waiting_share,
+       waits.waiting_ns / ranks AS each_ns, 1.0 * lasts.most / samples AS last_share, error_ns,
+       samples, collectives, lasts.members AS members, op.name AS op, CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULL AS site
+  FROM run CROSS JOIN waits JOIN known USING (family, op) JOIN lasts USING (family, op)
+                            JOIN family ON family.family = waits.family JOIN op ON op.id = waits.op
+ WHERE op.name <> 'MPI_Barrier' AND samples >= 10
+   AND waits.waiting_ns - 2 * error_ns >= 0.1 * total
+   AND lasts.most < (0.5 + 0.5 / lasts.members) * samples
+ ORDER BY share DESC LIMIT 1)~"},
 };
 // clang-format on
 

@@ -38,10 +38,17 @@ FAULTS = {
         40,
         r"ranks spend .* on average in 40 barriers{}; no rank is always the last, so they wait in turns",
     ),
-    "slow": (
-        6,
+    "steps": (
+        4,
         40,
-        r"s4\.1 takes \d.* ms per call of MPI_Allreduce with 8-15 B, the other 2 communicators of s\*\.1 take .*",
+        r"\d\d\.\d % of the time of MPI_Allreduce is waiting, .* per rank: they wait for each other in turns, nobody is last "
+        r"in more than \d\d\.\d % of the calls",
+    ),
+    "root": (
+        4,
+        40,
+        r"rank 0 arrives last in \d+\.\d % of the calls of MPI_Bcast on MPI_COMM_WORLD: the ranks that need it wait .* "
+        r"for it alone, because it comes late out of other MPI calls",
     ),
     "polling": (3, 2, r"rank 0 calls MPI_Iprobe [\d,]+ times{}, which takes \d\d\.\d % of its time"),
 }
@@ -77,6 +84,19 @@ def test_a_rank_that_serves_all_others_is_found(mpi: Mpi) -> None:
         r"rank 0 .*"
     )
     assert any(re_match(sentence, r" at faults_to_find\.c:\d+ in serves", text) for text in found[:2]), found
+
+
+def test_a_communicator_that_is_slower_than_its_siblings_is_found(mpi: Mpi) -> None:
+    """Its members are late in turns, which costs about as much: which of the two sentences is first is chance."""
+    result = mpi.run(6, [mpi.compile(PROGRAM), "slow", "40"], timeout=120)
+    assert result.rc == 0, result
+    first, second = (str(finding["finding"]) for finding in explained(result)[:2])
+    sentences = (
+        r"s4\.1 takes \d.* ms per call of MPI_Allreduce with 8-15 B, the other 2 communicators of s\*\.1 take .*",
+        r"\d\d\.\d % of the time of MPI_Allreduce on s\*\.1 is waiting, .* per rank: they wait for each other in turns, .*",
+    )
+    site = r" at faults_to_find\.c:\d+ in slow"
+    assert all(any(re_match(sentence, site, text) for text in (first, second)) for sentence in sentences)
 
 
 def re_match(sentence: str, site: str, text: object) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from build_profile import ProfileBuilder
+from build_waits import Kind, RankWaits, add_samples
 from test_findings import SECOND, chain, findings, program, rules_of, texts_of, waiting
 
 US = 1000
@@ -178,3 +179,96 @@ def test_ranks_of_one_node_are_named_one_by_one_where_others_of_it_are_not_late(
     build.nodes = 2
     (text,) = texts_of(build, tmp_path)
     assert text.startswith("ranks 5, 6, 7 spend 10.0 s outside MPI")
+
+
+def late_root(
+    last: int = 80, late_s: float = 2, outside_s: float = 0, op: str = "MPI_Bcast"
+) -> ProfileBuilder:
+    """Return a program of 10 s on four ranks that wait for rank 0 in 200 broadcasts, of which 100 were sampled.
+
+    late_s : how long the ranks wait for it alone in the sampled calls
+    outside_s : how much longer rank 0 is outside MPI before these
+    """
+    build = waiting(4, 4, 4, 4, op=op)
+    late, other = round(late_s * SECOND), RankWaits(2 * SECOND, round(late_s * SECOND), between_ns=3 * SECOND)
+    outside = SECOND + round(outside_s * SECOND)
+    root = RankWaits(2 * SECOND, 0, last, late, 0, 3 * SECOND, outside)
+    others = {rank: other._replace(outside_ns=SECOND) for rank in range(1, 4)}
+    add_samples(build, Kind(1, op, 0), {0: root, **others}, samples=100, collectives=200)
+    return build
+
+
+def test_a_root_that_comes_late_out_of_mpi_is_named(tmp_path: Path) -> None:
+    (finding,) = findings(late_root(), tmp_path)
+    assert finding.text == (
+        "rank 0 arrives last in 80.0 % of the calls of MPI_Bcast on MPI_COMM_WORLD: the ranks that need it wait 4.00 s for "
+        "it alone, because it comes late out of other MPI calls"
+    )
+    # 2 s in 100 of 200 calls, on three of four ranks, of 10 s.
+    assert finding.share == pytest.approx(0.3)
+    assert finding.rule.show == "waiting"
+    (computing,) = findings(late_root(outside_s=1.01), tmp_path)
+    assert "because it computes longer before it" in computing.text
+
+
+@pytest.mark.parametrize(
+    ("build", "found"),
+    [
+        (late_root(last=63), ["awaited_rank"]),  # 1/2 + 1/2 of a quarter of the calls
+        (late_root(last=62), []),
+        (late_root(late_s=0.51), ["awaited_rank"]),
+        (late_root(late_s=0.49), []),
+    ],
+)
+def test_a_root_is_awaited_from_a_threshold_on(
+    build: ProfileBuilder, found: list[str], tmp_path: Path
+) -> None:
+    assert [name for name in rules_of(build, tmp_path) if name == "awaited_rank"] == found
+
+
+def test_a_late_rank_is_named_once(tmp_path: Path) -> None:
+    """uneven_communicator and late_ranks name it with what they need no samples for."""
+    assert "awaited_rank" not in rules_of(late_root(op="MPI_Allreduce"), tmp_path)
+    build = late_root()
+    for rank in range(1, 4):
+        build.count(1, "MPI_Send", rank, 1, 3 * SECOND, size=0)
+    assert "awaited_rank" not in rules_of(build, tmp_path)
+
+
+def turns(
+    waiting_s: float = 3, last: int = 25, ranks: int = 4, error_s: float | None = 0, op: str = "MPI_Allreduce"
+) -> ProfileBuilder:
+    """Return a program of 10 s whose ranks spend 4 s in 100 calls, all sampled, and wait so long in them."""
+    build = waiting(*[4] * ranks, op=op)
+    one = RankWaits(4 * SECOND, round(waiting_s * SECOND), last, late_ns=SECOND)
+    error = None if error_s is None else round(error_s * SECOND)
+    add_samples(build, Kind(1, op, 0), dict.fromkeys(range(ranks), one), samples=100, error_ns=error)
+    return build
+
+
+def test_ranks_that_wait_in_turns_are_told_from_a_slow_collective(tmp_path: Path) -> None:
+    (finding,) = findings(turns(), tmp_path)
+    assert finding.text == (
+        "75.0 % of the time of MPI_Allreduce is waiting, 3.00 s per rank: they wait for each other in turns, nobody is last "
+        "in more than 25.0 % of the calls"
+    )
+    assert finding.share == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("build", "found"),
+    [
+        (turns(1.01), True),
+        (turns(0.99), False),
+        (turns(last=62), True),
+        (turns(last=63), False),
+        (turns(last=74, ranks=2), True),
+        (turns(last=75, ranks=2), False),
+        (turns(2, error_s=1.9), True),  # 8 s of waiting less twice the error are at least 4 s
+        (turns(2, error_s=2.1), False),
+        (turns(error_s=None), False),
+        (turns(op="MPI_Barrier"), False),
+    ],
+)
+def test_ranks_wait_in_turns_from_a_threshold_on(build: ProfileBuilder, found: bool, tmp_path: Path) -> None:
+    assert ("late_in_turns" in rules_of(build, tmp_path)) == found

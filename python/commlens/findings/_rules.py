@@ -533,4 +533,91 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
   FROM run CROSS JOIN others CROSS JOIN place JOIN op ON op.id = place.op
  WHERE waiting_ns * (ranks - 1) >= 0.1 * total AND hub_ns <= 0.5 * waiting_ns""",
     ),
+    Rule(
+        name='awaited_rank',
+        title='In a collective with a root, the others wait for the same rank',
+        show='waiting',
+        text='{last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone, because it {cause}',
+        advice='commlens waits --ranks shows when each rank arrives. If the rank computes longer, move its work behind the call or to other ranks; if it comes out of other MPI calls, look for whom it waits there.',
+        reason='Samples tell who was last and for how long the others waited for it alone (table waiting); if it came as early as the one before it, this time would be saved. Below 10 % of the run it is not worth the search. With fewer than 10 samples it may have come last by chance. Among two ranks each is last in half of the calls by chance, so more is required the fewer they are. The rank computes longer if its time outside MPI before a call exceeds that of the others by half of the time they wait for it.',
+        misses='Runs with COMMLENS_WAITING=0, ranks on several machines, and collectives without samples. Barriers, allreduces, allgathers and alltoalls have the finding uneven_communicator. A rank that also works longest of all has the finding late_ranks instead.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_samples': 10, 'least_part': 0.5},
+        evidence=(
+            ('members', 'members of the communicator', 'count'),
+            ('samples', 'sampled calls', 'count'),
+            ('collectives', 'calls, each counted once for all members', 'count'),
+            ('last_share', 'share of the sampled calls in which it was last', 'share'),
+            ('each_ns', 'time for which a rank waits for it alone, in all calls', 'time'),
+        ),
+        sql=COMMON + """
+     per_rank AS (
+       SELECT comm, op, rank, SUM(last) AS last, SUM(late_ns) AS late_ns, SUM(outside_ns) AS outside_ns
+         FROM run CROSS JOIN waiting WHERE mpi >= 0.1 * total GROUP BY 1, 2, 3),
+     per_comm AS (
+       SELECT comm, op, COUNT(*) AS members, SUM(outside_ns) AS outside_ns FROM per_rank GROUP BY 1, 2),
+     counted AS (
+       SELECT comm, op, SUM(samples) AS samples, SUM(collectives) AS collectives, SUM(waiting_ns) AS waiting_ns
+         FROM sampled GROUP BY 1, 2),
+     awaited AS (
+       SELECT comm, op, rank, per_comm.members, samples, collectives, 1.0 * last / samples AS last_share,
+              1.0 * late_ns / samples * collectives AS each_ns, 1.0 * waiting_ns / samples * collectives AS all_ns,
+              per_rank.outside_ns - 1.0 * (per_comm.outside_ns - per_rank.outside_ns) / (members - 1) >= 0.5 * late_ns
+                AS computes
+         FROM per_rank JOIN per_comm USING (comm, op) JOIN counted USING (comm, op)
+        WHERE members >= 2 AND samples >= 10
+          AND last >= (0.5 + 0.5 / members) * samples)
+SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share, last_share, each_ns,
+       awaited.members AS members, samples,
+       collectives, op.name AS op, 'rank ' || awaited.rank AS last, NULL AS site,
+       CASE WHEN computes THEN 'computes longer before it' ELSE 'comes late out of other MPI calls' END AS cause,
+       CASE comm.name WHEN 'W0.0' THEN 'MPI_COMM_WORLD' ELSE comm.name END AS communicator
+  FROM run CROSS JOIN awaited JOIN comm ON comm.id = awaited.comm JOIN op ON op.id = awaited.op
+                              JOIN rank ON rank.rank = awaited.rank
+ WHERE op.name NOT IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Alltoall', 'MPI_Reduce_scatter_block')
+   AND each_ns >= 0.1 * elapsed
+   AND NOT (is_plain AND rank.app_ns - rank.mpi_ns - average >= 0.1 * elapsed)
+ ORDER BY share DESC LIMIT 1""",
+    ),
+    Rule(
+        name='late_in_turns',
+        title='Ranks wait for each other in a collective, in turns',
+        show='waiting',
+        text='{waiting_share:share} of the time of {op}[ on {communicator}] is waiting, {each_ns:time} per rank: they wait for each other in turns, nobody is last in more than {last_share:share} of the calls',
+        advice='A faster collective would not help. Look for work whose duration varies from step to step (commlens timeline), for interruptions by the system, and for several such calls in a row that could be one.',
+        reason='The time of a collective is waiting and the operation itself; samples tell them apart (view split). Below 10 % of the run it is not worth a change. The estimate less twice its standard error must reach this, and 10 samples are the fewest. A rank that is last in more than half of the calls is waited for by the others; among two ranks each is last in half of the calls by chance, so more is required the fewer they are.',
+        misses='Runs with COMMLENS_WAITING=0 and collectives without samples. Barriers have the finding barriers. Ranks that are late in turns on several communicators of one family, each always on its own.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_samples': 10, 'least_part': 0.5},
+        evidence=(
+            ('members', 'members of the communicator', 'count'),
+            ('samples', 'sampled calls', 'count'),
+            ('collectives', 'calls, each counted once for all members', 'count'),
+            ('waiting_share', 'waiting, of the time of these calls', 'share'),
+            ('error_ns', 'standard error of the waiting, sum over the ranks', 'time'),
+            ('last_share', 'largest share of the calls in which one rank was last', 'share'),
+        ),
+        sql=COMMON + """
+     waits AS (
+       SELECT split.family, split.op, SUM(time_ns) AS time_ns, SUM(waiting_ns) AS waiting_ns
+         FROM run CROSS JOIN split WHERE mpi >= 0.1 * total GROUP BY 1, 2),
+     known AS (
+       SELECT comm.family, op, SUM(samples) AS samples, SUM(collectives) AS collectives,
+              CASE WHEN COUNT(error_ns) = COUNT(*) THEN SUM(error_ns) END AS error_ns
+         FROM sampled JOIN comm ON comm.id = sampled.comm GROUP BY 1, 2),
+     per_rank AS (
+       SELECT comm, op, rank, SUM(last) AS last FROM waiting GROUP BY 1, 2, 3),
+     per_comm AS (
+       SELECT comm, op, MAX(last) AS most, COUNT(*) AS members FROM per_rank GROUP BY 1, 2),
+     lasts AS (
+       SELECT comm.family, op, SUM(most) AS most, MAX(per_comm.members) AS members
+         FROM per_comm JOIN comm ON comm.id = per_comm.comm GROUP BY 1, 2)
+SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns AS waiting_share,
+       waits.waiting_ns / ranks AS each_ns, 1.0 * lasts.most / samples AS last_share, error_ns,
+       samples, collectives, lasts.members AS members, op.name AS op, CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULL AS site
+  FROM run CROSS JOIN waits JOIN known USING (family, op) JOIN lasts USING (family, op)
+                            JOIN family ON family.family = waits.family JOIN op ON op.id = waits.op
+ WHERE op.name <> 'MPI_Barrier' AND samples >= 10
+   AND waits.waiting_ns - 2 * error_ns >= 0.1 * total
+   AND lasts.most < (0.5 + 0.5 / lasts.members) * samples
+ ORDER BY share DESC LIMIT 1""",
+    ),
 )

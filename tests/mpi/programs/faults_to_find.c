@@ -98,6 +98,29 @@ static void turns(int repeats) {
   }
 }
 
+/* The same with data. */
+static void steps(int repeats) {
+  double in = rank, out;
+  for (int i = 0; i < repeats; ++i) {
+    work(i % size == rank ? 50 : 5);
+    MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  }
+}
+
+/* All work equally long, but one of the others is late in turns, and rank 0 waits for its message before the broadcast.
+ */
+static void root(int repeats) {
+  int data = 0;
+  for (int i = 0; i < repeats; ++i) {
+    const int late = 1 + i % (size - 1);
+    work(rank == late ? 50 : 15);
+    if (rank == late) MPI_Send(&data, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+    if (rank == 0) MPI_Recv(&data, 1, MPI_INT, late, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Bcast(&data, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 /* The pairs do the same, but in the last one the members come late in turns. */
 static void slow(int repeats) {
   MPI_Comm pairs;
@@ -142,8 +165,9 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(int);
-  } faults[] = {{"late", late},       {"tiny", tiny},   {"chain", chain}, {"uneven", uneven}, {"loop", loop},
-                {"polling", polling}, {"turns", turns}, {"slow", slow},   {"serves", serves}, {"healthy", healthy}};
+  } faults[] = {{"late", late},     {"tiny", tiny},       {"chain", chain}, {"uneven", uneven},
+                {"loop", loop},     {"polling", polling}, {"turns", turns}, {"slow", slow},
+                {"serves", serves}, {"steps", steps},     {"root", root},   {"healthy", healthy}};
   if (argc != 3) return 2;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

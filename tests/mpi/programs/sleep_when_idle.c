@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preloaded into MPICH programs, which have more ranks than there are cores.
  *
- * MPICH over UCX polls ucp_worker_progress() without ever giving the core away, so a rank that waits takes the time slices
- * of the rank it waits for.  After a few polls that found nothing we yield, and then sleep: two ranks that wait would only
- * yield to each other, and keep the cores from other tests. */
+ * MPICH over UCX polls ucp_worker_progress() without ever giving the core away, so a rank that waits takes the time
+ * slices of the rank it waits for.  After a few polls that found nothing we yield, and then sleep: two ranks that wait
+ * would only yield to each other, and keep the cores from other tests. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>
