@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import hashlib
 import os
@@ -285,10 +286,16 @@ class Mpi:
 
     @staticmethod
     def _build(target: Path, command: Sequence[str]) -> None:
-        """Build `target` if it does not exist.  Another process may do the same at the same time."""
+        """Build `target` if it does not exist.  Another process that wants the same waits until it is there."""
         if target.exists():
             return
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as scratch:
+        with (
+            target.with_name(f"{target.name}.lock").open("w") as lock,
+            tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as scratch,
+        ):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if target.exists():
+                return
             made = Path(scratch) / target.name
             done = subprocess.run(
                 [*command, "-o", str(made)], cwd=scratch, capture_output=True, text=True, timeout=300
