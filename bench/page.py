@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Time and memory of `commlens html` for a large profile, in the command and in a browser.
+"""Time and memory of `commlens html`, or of `commlens view`, for a large profile, in the command and in a browser.
 
-    .venv/bin/python bench/page.py [--ranks 4096] [--rows 1000000] [--comms 2000]
+    .venv/bin/python bench/page.py [--ranks 4096] [--rows 1000000] [--comms 2000] [--served]
 
 Makes up a profile: a grid of ranks with 26 neighbours each, communicators of 64 ranks, and as many rows of counters as
 asked for.  Prints the time of the command and the size of the page, the time until the first view is drawn, the time
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import resource
 import sqlite3
 import statistics
@@ -25,9 +26,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+COMMLENS = ROOT / ".venv" / "bin" / "commlens"
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
 from browser import VIEWS, Browser, browser  # noqa: E402
@@ -119,9 +122,11 @@ location.hash = fragment"""
     return passed, processor(tab) - before
 
 
-def in_browser(page: Path) -> None:
-    """Print the times and the memory of a tab."""
+def in_browser(page: Path | str) -> None:
+    """Print the times and the memory of a tab. page: a file or an address."""
     with browser() as tab:
+        if isinstance(page, str):
+            tab.connect()
         begin = time.perf_counter()
         tab.open(page)
         print(f"first view                     {time.perf_counter() - begin:7.2f} s")
@@ -156,6 +161,33 @@ def resident() -> int:
     return max(found)
 
 
+def saved(profile: Path) -> Path:
+    """Make the page as a file, and print its cost."""
+    page = profile.with_suffix(".html")
+    page.unlink(missing_ok=True)
+    begin = time.perf_counter()
+    subprocess.run([COMMLENS, "html", profile, "-o", page], check=True, stdout=subprocess.DEVNULL)
+    seconds = time.perf_counter() - begin
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"commlens html                  {seconds:7.2f} s, {most:.0f} MiB")
+    print(f"page                           {page.stat().st_size / 1e6:7.1f} MB")
+    return page
+
+
+@contextmanager
+def served(profile: Path) -> Iterator[str]:
+    """Serve the page, print the time until its address is known, and return the address."""
+    begin = time.perf_counter()
+    with subprocess.Popen([COMMLENS, "view", profile], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = next(found[0] for line in server.stdout if (found := re.search(r"http://127\S+", line)))
+        print(f"commlens view                  {time.perf_counter() - begin:7.2f} s")
+        try:
+            yield address
+        finally:
+            server.terminate()
+
+
 def main() -> None:
     """Measure once."""
     parser = argparse.ArgumentParser(
@@ -165,22 +197,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--comms", type=int, default=2000)
     parser.add_argument("--keep", type=Path, help="folder for profile and page")
+    parser.add_argument("--served", action="store_true", help="the page of commlens view")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         profile = (wanted.keep or Path(folder)) / "large.db"
-        page = profile.with_suffix(".html")
         if not profile.exists():
             make(profile, wanted.ranks, wanted.rows, wanted.comms)
-        page.unlink(missing_ok=True)
-        begin = time.perf_counter()
-        command = ROOT / ".venv" / "bin" / "commlens"
-        subprocess.run([command, "html", profile, "-o", page], check=True, stdout=subprocess.DEVNULL)
-        seconds = time.perf_counter() - begin
-        most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         print(f"profile                        {profile.stat().st_size / 1e6:7.1f} MB")
-        print(f"commlens html                  {seconds:7.2f} s, {most:.0f} MiB")
-        print(f"page                           {page.stat().st_size / 1e6:7.1f} MB")
-        in_browser(page)
+        if not wanted.served:
+            in_browser(saved(profile))
+            return
+        with served(profile) as address:
+            in_browser(address)
 
 
-main()
+if __name__ == "__main__":
+    main()

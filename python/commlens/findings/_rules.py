@@ -547,7 +547,7 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
             ('samples', 'sampled calls', 'count'),
             ('collectives', 'calls, each counted once for all members', 'count'),
             ('last_share', 'share of the sampled calls in which it was last', 'share'),
-            ('each_ns', 'time for which a rank waits for it alone, in all calls', 'time'),
+            ('each_ns', 'time for which others wait for it alone', 'time'),
         ),
         sql=COMMON + """
      per_rank AS (
