@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import hashlib
 import os
@@ -12,7 +11,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 import uuid
 import warnings
@@ -24,6 +22,7 @@ from pathlib import Path
 import evidence
 import forked
 import pytest
+from build_once import build_once
 from profile_rows import Profile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -281,27 +280,8 @@ class Mpi:
             command += ["-pthread"]
         key = hashlib.sha256(repr(command).encode()).hexdigest()[:12]
         target = self.programs / f"{path.stem}-{key}{'.so' if shared else ''}"
-        self._build(target, command)
+        build_once(target, command)
         return target
-
-    @staticmethod
-    def _build(target: Path, command: Sequence[str]) -> None:
-        """Build `target` if it does not exist.  Another process that wants the same waits until it is there."""
-        if target.exists():
-            return
-        with (
-            target.with_name(f"{target.name}.lock").open("w") as lock,
-            tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as scratch,
-        ):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if target.exists():
-                return
-            made = Path(scratch) / target.name
-            done = subprocess.run(
-                [*command, "-o", str(made)], cwd=scratch, capture_output=True, text=True, timeout=300
-            )
-            assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
-            made.rename(target)
 
     def run(
         self,
@@ -408,7 +388,7 @@ class Mpi:
     def _sleeping(self) -> Path:
         """Build the library that lets MPICH ranks sleep while they wait; its source says why."""
         target = self.programs / "sleep_when_idle.so"
-        self._build(target, ["cc", "-O2", "-shared", "-fPIC", str(PROGRAMS / "sleep_when_idle.c")])
+        build_once(target, ["cc", "-O2", "-shared", "-fPIC", str(PROGRAMS / "sleep_when_idle.c")])
         return target
 
 
