@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -11,7 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from commlens.compare.match import RULES, Forest, Node
-from commlens.compare.read import Counts, RowKey, RunData
+from commlens.compare.read import Counts, RowKey, RunData, Split, Splits
 from commlens.compare.statistics import (
     ALPHA,
     FEWEST_FOR_INTERVAL,
@@ -60,6 +61,9 @@ class Row:
         both, A or B: the sides whose runs have the family.
     ran : (str, str)
         Algorithms of the collective on both sides; empty if not measured.
+    split : (Split or None, Split or None)
+        The time on both sides in two parts, medians over the runs; None if no run has samples, or if other rows have the
+        same calls in other regions.
     interval : (float, float) or None
         95 % interval of the relative change of the time.
     p, q : float or None
@@ -75,6 +79,7 @@ class Row:
     side: str
     changes: dict[str, Change]
     ran: tuple[str, str] = ("", "")
+    split: tuple[Split | None, Split | None] = (None, None)
     interval: tuple[float, float] | None = None
     p: float | None = None
     q: float | None = None
@@ -204,6 +209,15 @@ class Merged(NamedTuple):
             for run, places in zip(runs, self.places)
         ]
 
+    def splits(self, runs: Sequence[RunData]) -> list[Splits]:
+        """Return the time of collectives in two parts in each run, by node, procedure and size bin."""
+        rows = Counter((node, operation, size) for node, _, operation, size in self.table)
+        found = [
+            {(places[family], op, size): parts for (family, op, size), parts in run.splits.items()}
+            for run, places in zip(runs, self.places)
+        ]
+        return [{place: parts for place, parts in run.items() if rows[place] == 1} for run in found]
+
 
 def merge(runs: Sequence[RunData], region: str | None, comms: frozenset[int] | None) -> Merged:
     """Match the families of all runs and return the selected rows; the parameters are those of `compare`."""
@@ -237,17 +251,16 @@ def compare(
     runs, split = [*before, *after], len(before)
     merged = merge(runs, region, comms)
     nodes, table, wanted = merged.nodes, merged.table, merged.wanted
-    ran = merged.ran(runs)
+    ran, splits = merged.ran(runs), merged.splits(runs)
     rows = []
     tests: list[tuple[Row, Sequence[Counts]]] = []
     for (node, path, operation, size), counts in table.items():
         first = nodes[node].first
         names = (first.label, first.origin, path, operation, size, side_of(nodes[node], split))
         rows.append(row_of(node, names, (counts[:split], counts[split:])))
-        rows[-1].ran = (
-            algorithms_text(ran[:split], (node, operation, size)),
-            algorithms_text(ran[split:], (node, operation, size)),
-        )
+        place = (node, operation, size)
+        rows[-1].ran = (algorithms_text(ran[:split], place), algorithms_text(ran[split:], place))
+        rows[-1].split = (median_split(splits[:split], place), median_split(splits[split:], place))
         tests.append((rows[-1], counts))
     columns = [[counts[i] for counts in table.values()] for i in range(len(runs))]
     sums = [total(column, run.whole) for column, run in zip(columns, runs)]
@@ -314,6 +327,17 @@ def algorithms_text(
     return ", ".join(sorted({name for run in runs for name in run.get(place, ())}))
 
 
+def median_split(runs: Sequence[Splits], place: tuple[int, str, int]) -> Split | None:
+    """Return the medians of both parts over the runs that have them.
+
+    >>> place = (0, "MPI_Bcast", 4)
+    >>> median_split([{place: Split(1, 10)}, {}, {place: Split(3, 20)}], place)
+    Split(waiting_ns=2.0, operation_ns=15.0)
+    """
+    found = [run[place] for run in runs if place in run]
+    return Split(*(float(median(part)) for part in zip(*found))) if found else None
+
+
 def in_region(key: RowKey, pattern: str | None) -> bool:
     """Return whether a row is in the regions of a glob."""
     return pattern is None or fnmatchcase(key.region, pattern)
@@ -342,6 +366,9 @@ def as_dict(row: Row) -> dict[str, Any]:
     found: dict[str, Any] = {name: getattr(row, name) for name in ("family", "origin", "region", "operation")}
     found.update(size_bin=None if row.bin == NO_BIN else row.bin, side=row.side)
     found.update(algorithm_a=row.ran[0], algorithm_b=row.ran[1])
+    for side, split in zip("ab", row.split):
+        waiting, operation = split or (None, None)
+        found.update({f"waiting_ns_{side}": waiting, f"operation_ns_{side}": operation})
     for what, each in row.changes.items():
         name = {"time": "time_ns", "slowest": "slowest_ns"}.get(what, what)
         found.update(

@@ -101,6 +101,7 @@ def limit_run(run: RunData, first: str, parts: dict[int, Part], selection: Selec
         chosen = tuple(map(str, ids_of_parts(connection, run, first, parts)))
         rows = read_rows(connection, replace(selection, comms=chosen))
     run.rows = {**{key: counts for key, counts in run.rows.items() if key.family not in parts}, **rows}
+    run.splits = {place: split for place, split in run.splits.items() if place[0] not in parts}
 
 
 def ids_of_parts(

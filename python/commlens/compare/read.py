@@ -34,6 +34,21 @@ Algorithms = dict[tuple[int, str, int], frozenset[str]]
 """Family, procedure and size bin -> the algorithms that ran, for runs that measured the messages inside collectives."""
 
 
+class Split(NamedTuple):
+    """Time of a collective, sum over all ranks and regions, estimated: waiting for other ranks, and the operation itself."""
+
+    waiting_ns: float
+    operation_ns: float
+
+
+Splits = dict[tuple[int, str, int], Split]
+"""Family, procedure and size bin -> its time, for runs that sampled the calls."""
+
+SPLIT_SQL = """\
+SELECT split.family, op.name AS operation, split.bin, waiting_ns, operation_ns
+  FROM split JOIN op ON op.id = split.op
+ WHERE EXISTS (SELECT 1 FROM sampled)"""
+
 MOST_NAMES = 3
 """Algorithms that send the same messages and are named; more are only ambiguous."""
 
@@ -127,6 +142,7 @@ class RunData(RunHead):
     rows: dict[RowKey, Counts]
     whole: Counts
     algorithms: Algorithms = field(default_factory=dict)
+    splits: Splits = field(default_factory=dict)
     loads: tuple[NodeLoad, ...] = ()
 
 
@@ -228,9 +244,20 @@ def read_run(path: str, selection: Selection) -> RunData:
         rows = read_rows(connection, selection)
         (most,) = connection.execute("SELECT MAX(mpi_ns) FROM rank").fetchone()
         head = read_head(connection, path)
-        algorithms = read_algorithms(connection)
+        algorithms, splits = read_algorithms(connection), read_splits(connection)
         loads = read_loads(connection)
-    return RunData(**vars(head), rows=rows, whole=whole_of(rows, most), algorithms=algorithms, loads=loads)
+    whole = whole_of(rows, most)
+    return RunData(**vars(head), rows=rows, whole=whole, algorithms=algorithms, splits=splits, loads=loads)
+
+
+def read_splits(connection: sqlite3.Connection) -> Splits:
+    """Return the time of collectives in two parts; empty if the run has no samples."""
+    if not has_table(connection, "sampled"):
+        return {}
+    return {
+        (row["family"], row["operation"], row["bin"]): Split(row["waiting_ns"], row["operation_ns"])
+        for row in connection.execute(SPLIT_SQL)
+    }
 
 
 def read_algorithms(connection: sqlite3.Connection) -> Algorithms:

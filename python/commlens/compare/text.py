@@ -9,7 +9,7 @@ from typing import Protocol
 from commlens.compare.gate import Condition, percent
 from commlens.compare.model import NO_BIN, Comparison, Row, rule_of
 from commlens.compare.outliers import outliers
-from commlens.compare.read import RunData
+from commlens.compare.read import RunData, Split
 from commlens.compare.statistics import runs_needed
 from commlens.profile import meta
 from commlens.render.table import Column, Table
@@ -211,6 +211,20 @@ def say_algorithms(table: Table, ran: Sequence[tuple[str, str]]) -> None:
         table.say(f"algorithm: {text}", "    ")
 
 
+def say_split(table: Table, split: tuple[Split | None, Split | None]) -> None:
+    """Add a line about waiting and operation of a collective on both sides, if one side knows them."""
+    if split == (None, None):
+        return
+    waits, operations = (
+        ", ".join(
+            f"{side} {time_text(round(parts[part])) if parts else 'not sampled'}"
+            for side, parts in zip("AB", split)
+        )
+        for part in (0, 1)
+    )
+    table.say(f"waiting: {waits}; operation: {operations}", "    ")
+
+
 def draw(comparison: Comparison, top: int | None) -> Table:
     """Return the table: the whole run, then families by the change of time, each with its rows."""
     table = Table(COLUMNS)
@@ -233,6 +247,7 @@ def draw(comparison: Comparison, top: int | None) -> Table:
             colour = {"slower": "red", "faster": "green"}.get(verdict(row, comparison), "")
             table.add([f"  {row.operation}", bin_text(row.bin), *cells(row, comparison)], colour)
             say_algorithms(table, list(zip("AB", row.ran)))
+            say_split(table, row.split)
         if top is not None and len(groups[node]) > top:
             table.say(f"and {len(groups[node]) - top:,} more rows", "  ")
     if len(groups) > len(shown):

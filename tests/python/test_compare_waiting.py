@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens compare` splits the time of collectives into waiting and operation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from build_profile import ProfileBuilder
+from build_waits import Kind, RankWaits, add_samples
+from conftest import Run
+
+MS = 10**6
+CALLS = 100
+BIN = 4  # 8 to 15 bytes
+
+
+def run_of(
+    path: Path, waiting_ms: float, operation_ms: float, *, sampled: bool = True, regions: int = 1
+) -> Path:
+    """Write a run of two ranks: so much waiting and operation in MPI_Allreduce on each; half of the calls are sampled."""
+    build = ProfileBuilder(ranks=2, app_ns=1000 * MS)
+    time = round((waiting_ms + operation_ms) * MS)
+    ids = [build.region(f"step{i}") for i in range(regions)] if regions > 1 else [0]
+    for rank in range(2):
+        for region in ids:
+            build.count(1, "MPI_Allreduce", rank, CALLS // regions, time // regions, size=8, region=region)
+    if sampled:
+        one = RankWaits(time // 2, round(waiting_ms * MS / 2))
+        add_samples(build, Kind(1, "MPI_Allreduce", BIN), {0: one, 1: one}, CALLS // 2, CALLS)
+    return build.write(path)
+
+
+def row_of(run: Run, *arguments: str | Path) -> dict[str, Any]:
+    """Return the row of MPI_Allreduce."""
+    rows = json.loads(run("compare", *arguments, "--format", "json").stdout)["rows"]
+    return next(row for row in rows if row["operation"] == "MPI_Allreduce")
+
+
+def test_a_change_is_split_into_waiting_and_operation(run: Run, tmp_path: Path) -> None:
+    sides = run_of(tmp_path / "a.db", 10, 20), run_of(tmp_path / "b.db", 50, 21)
+    row = row_of(run, *sides)
+    found = [row[f"{part}_ns_{side}"] for part in ("waiting", "operation") for side in "ab"]
+    # The sum over two ranks.
+    assert found == pytest.approx([20 * MS, 100 * MS, 40 * MS, 42 * MS])
+    line = "    waiting: A 20.0 ms, B 100 ms; operation: A 40.0 ms, B 42.0 ms\n"
+    assert line in run("compare", *sides).stdout
+
+
+def test_the_parts_of_several_runs_are_medians(run: Run, tmp_path: Path) -> None:
+    before = [run_of(tmp_path / f"a{i}.db", waiting, 20) for i, waiting in enumerate((10, 11, 90))]
+    after = run_of(tmp_path / "b.db", 50, 20)
+    assert row_of(run, *before, "--", after)["waiting_ns_a"] == pytest.approx(22 * MS)
+
+
+def test_a_side_without_samples_is_named(run: Run, tmp_path: Path) -> None:
+    without, sampled = run_of(tmp_path / "a.db", 10, 20, sampled=False), run_of(tmp_path / "b.db", 50, 20)
+    row = row_of(run, without, sampled)
+    assert (row["waiting_ns_a"], row["operation_ns_a"]) == (None, None)
+    assert (
+        "waiting: A not sampled, B 100 ms; operation: A not sampled, B 40.0 ms\n"
+        in run("compare", without, sampled).stdout
+    )
+    assert "waiting:" not in run("compare", without, without).stdout
+
+
+def test_calls_in_several_regions_are_not_split(run: Run, tmp_path: Path) -> None:
+    """The samples are not kept apart by region in view split: a row of one region would show the waiting of all."""
+    one, two = run_of(tmp_path / "a.db", 10, 20), run_of(tmp_path / "b.db", 10, 20, regions=2)
+    assert "waiting:" not in run("compare", two, two).stdout
+    assert "waiting:" in run("compare", one, one).stdout
