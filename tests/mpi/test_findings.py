@@ -97,6 +97,8 @@ def test_a_communicator_that_is_slower_than_its_siblings_is_found(mpi: Mpi) -> N
     )
     site = r" at faults_to_find\.c:\d+ in slow"
     assert all(any(re_match(sentence, site, text) for text in (first, second)) for sentence in sentences)
+    (line,) = result.summary
+    assert line.endswith(f"in MPI: {first}")
 
 
 def re_match(sentence: str, site: str, text: object) -> bool:

@@ -20,7 +20,7 @@ BIN = 4  # 8 to 15 bytes
 def run_of(
     path: Path, waiting_ms: float, operation_ms: float, *, sampled: bool = True, regions: int = 1
 ) -> Path:
-    """Write a run of two ranks: so much waiting and operation in MPI_Allreduce on each; half of the calls are sampled."""
+    """Write a run of two ranks that spend both times in MPI_Allreduce each; half of the calls are sampled."""
     build = ProfileBuilder(ranks=2, app_ns=1000 * MS)
     time = round((waiting_ms + operation_ms) * MS)
     ids = [build.region(f"step{i}") for i in range(regions)] if regions > 1 else [0]

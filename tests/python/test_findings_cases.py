@@ -238,7 +238,7 @@ def test_a_late_rank_is_named_once(tmp_path: Path) -> None:
 def turns(
     waiting_s: float = 3, last: int = 25, ranks: int = 4, error_s: float | None = 0, op: str = "MPI_Allreduce"
 ) -> ProfileBuilder:
-    """Return a program of 10 s whose ranks spend 4 s in 100 calls, all sampled, and wait so long in them."""
+    """Return a program of 10 s whose ranks spend 4 s in 100 calls, waiting_s of it waiting; all calls are sampled."""
     build = waiting(*[4] * ranks, op=op)
     one = RankWaits(4 * SECOND, round(waiting_s * SECOND), last, late_ns=SECOND)
     error = None if error_s is None else round(error_s * SECOND)

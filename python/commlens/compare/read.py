@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from commlens.compare.load import NodeLoad, read_loads
 from commlens.profile import meta, open_profile
-from commlens.profile.shape import has_table
+from commlens.profile.shape import has_rows, has_table
 from commlens.render.tree import rooted
 from commlens.reports.query import Queries, Selection, Shape
 from commlens.reports.settings import Setting, read_settings
@@ -46,8 +46,7 @@ Splits = dict[tuple[int, str, int], Split]
 
 SPLIT_SQL = """\
 SELECT split.family, op.name AS operation, split.bin, waiting_ns, operation_ns
-  FROM split JOIN op ON op.id = split.op
- WHERE EXISTS (SELECT 1 FROM sampled)"""
+  FROM split JOIN op ON op.id = split.op"""
 
 MOST_NAMES = 3
 """Algorithms that send the same messages and are named; more are only ambiguous."""
@@ -252,7 +251,7 @@ def read_run(path: str, selection: Selection) -> RunData:
 
 def read_splits(connection: sqlite3.Connection) -> Splits:
     """Return the time of collectives in two parts; empty if the run has no samples."""
-    if not has_table(connection, "sampled"):
+    if not (has_table(connection, "sampled") and has_rows(connection, "sampled")):
         return {}
     return {
         (row["family"], row["operation"], row["bin"]): Split(row["waiting_ns"], row["operation_ns"])

@@ -15,7 +15,7 @@ from commlens.base.escape import Target, escape
 from commlens.page.pack import Packed, pack
 from commlens.profile import meta
 from commlens.waiting.text import LEAST_WAITING, REASONS, interval_text, last_text, pattern_sentences
-from commlens.waiting.waits import RANKS_SQL, Wait, Waits, read_waits
+from commlens.waiting.waits import Wait, Waits, read_waits
 
 SHARE = 0.05
 """Part of the budget for the ranks."""
@@ -124,7 +124,7 @@ def read_waiting(connection: sqlite3.Connection, budget: int) -> Waiting:
         "time_ns": found.time_ns,
         "lines": [line_of(wait, node_of) for wait in found.waits[:MOST_LINES]],
         "unsplit": [unsplit_of(row) for row in found.unsplit],
-        "sql": {**dict(found.statements), "ranks": RANKS_SQL},
+        "sql": dict(found.statements),
     }
     lost = [
         f"waiting by rank: only the {number:,} of {len(found.waits):,} lines with the most waiting have it"

@@ -117,6 +117,11 @@ def relation_of(connection: sqlite3.Connection, schema: str, name: str, version:
     return TABLES.get(name)
 
 
+def has_rows(connection: sqlite3.Connection, table: str) -> bool:
+    """Return whether a table, which must be there, has rows."""
+    return bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table})").fetchone()[0])
+
+
 def has_table(connection: sqlite3.Connection, name: str) -> bool:
     """Return whether a profile has a table, which older versions may lack.
 
@@ -126,7 +131,7 @@ def has_table(connection: sqlite3.Connection, name: str) -> bool:
     if connection.execute(sql, (name,)).fetchone() is None:
         return False
     is_always_there = version_of(connection) >= TABLES[name].since
-    return is_always_there or connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() is not None
+    return is_always_there or has_rows(connection, name)
 
 
 def version_of(connection: sqlite3.Connection, schema: str = "main") -> int:

@@ -64,7 +64,7 @@ def last_text(wait: Wait) -> str:
 
 
 def pattern_sentences(wait: Wait, node_of: Mapping[int, str]) -> str:
-    """Return who comes last in sentences, and where this rank comes from."""
+    """Return in sentences who comes last, and why."""
     pattern = wait.pattern
     node = node_of.get(pattern.rank, "")
     rank = f"rank {pattern.rank}{f' on {node}' if node else ''}"
@@ -90,7 +90,7 @@ def capital(text: str) -> str:
 
 
 def cause_sentence(wait: Wait) -> str:
-    """Return where the rank that is last comes from; nothing if unknown."""
+    """Return why the rank is last, in a sentence; empty if unknown."""
     outside = outside_of(wait.pattern.rank, wait.ranks)
     if not wait.cause or outside is None:
         return ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from commlens.profile.shape import has_rows
 from commlens.reports.waiting import refuse_without_samples
 from commlens.selection.conditions import comm_conditions, quoted, where
 from commlens.waiting.estimate import Pattern, Sampled, Share, pattern_of, waiting_share
@@ -143,6 +144,7 @@ def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations:
         chosen.append(f"family.family IN ({families})")
     if operations:
         chosen.append(f"op.name IN ({', '.join(map(quoted, operations))})")
+    # The statements read all counters, whether there are samples or not.
     split_sql, unsplit_sql = (sql.format(chosen=where(chosen)) for sql in (SPLIT_SQL, UNSPLIT_SQL))
     waits = read_split(connection, split_sql) if has_rows(connection, "sampled") else []
     unsplit = (
@@ -155,11 +157,6 @@ def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations:
         ("unsplit", unsplit_sql),
     ]
     return Waits(waits, unsplit, statements)
-
-
-def has_rows(connection: sqlite3.Connection, table: str) -> bool:
-    """Return whether a table has rows. The statements above read all counters, whether there are samples or not."""
-    return bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table})").fetchone()[0])
 
 
 def read_split(connection: sqlite3.Connection, sql: str) -> list[Wait]:

@@ -107,8 +107,7 @@ static void steps(int repeats) {
   }
 }
 
-/* All work equally long, but one of the others is late in turns, and rank 0 waits for its message before the broadcast.
- */
+/* The other ranks are late in turns.  Rank 0 waits for the message of the late one before the broadcast. */
 static void root(int repeats) {
   int data = 0;
   for (int i = 0; i < repeats; ++i) {
