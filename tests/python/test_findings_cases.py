@@ -236,21 +236,29 @@ def test_a_late_rank_is_named_once(tmp_path: Path) -> None:
 
 
 def turns(
-    waiting_s: float = 3, last: int = 25, ranks: int = 4, error_s: float | None = 0, op: str = "MPI_Allreduce"
+    waiting_s: float = 3, late: int | None = None, ranks: int = 4, error_s: float | None = 0, op: str = "MPI_Allreduce"
 ) -> ProfileBuilder:
-    """Return a program of 10 s whose ranks spend 4 s in 100 calls, waiting_s of it waiting; all calls are sampled."""
+    """Return a program of 10 s whose ranks spend 4 s in 100 calls, waiting_s of it waiting; all calls are sampled.
+
+    late : share of rank 0 in the delay, %; by default that of each other rank
+"""
     build = waiting(*[4] * ranks, op=op)
-    one = RankWaits(4 * SECOND, round(waiting_s * SECOND), last, late_ns=SECOND)
+    # Rank 0 is last in most calls. It is the delay that counts, not how often.
+    shares = [late or 100 / ranks] + [(100 - late if late else 100 * (ranks - 1) / ranks) / (ranks - 1)] * (ranks - 1)
+    waits = {
+        rank: RankWaits(4 * SECOND, round(waiting_s * SECOND), 3 if rank else 97, late_ns=round(share / 100 * SECOND))
+        for rank, share in enumerate(shares)
+    }
     error = None if error_s is None else round(error_s * SECOND)
-    add_samples(build, Kind(1, op, 0), dict.fromkeys(range(ranks), one), samples=100, error_ns=error)
+    add_samples(build, Kind(1, op, 0), waits, samples=100, error_ns=error)
     return build
 
 
 def test_ranks_that_wait_in_turns_are_told_from_a_slow_collective(tmp_path: Path) -> None:
     (finding,) = findings(turns(), tmp_path)
     assert finding.text == (
-        "75.0 % of the time of MPI_Allreduce is waiting, 3.00 s per rank: they wait for each other in turns, nobody is last "
-        "in more than 25.0 % of the calls"
+        "75.0 % of the time of MPI_Allreduce is waiting, 3.00 s per rank: they wait for each other in turns, no rank "
+        "causes more than 25.0 % of the delay"
     )
     assert finding.share == pytest.approx(0.3)
 
@@ -260,10 +268,10 @@ def test_ranks_that_wait_in_turns_are_told_from_a_slow_collective(tmp_path: Path
     [
         (turns(1.01), True),
         (turns(0.99), False),
-        (turns(last=62), True),
-        (turns(last=63), False),
-        (turns(last=74, ranks=2), True),
-        (turns(last=75, ranks=2), False),
+        (turns(late=62), True),
+        (turns(late=63), False),
+        (turns(late=74, ranks=2), True),
+        (turns(late=75, ranks=2), False),
         (turns(2, error_s=1.9), True),  # 8 s of waiting less twice the error are at least 4 s
         (turns(2, error_s=2.1), False),
         (turns(error_s=None), False),

@@ -582,9 +582,9 @@ SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share
         name='late_in_turns',
         title='Ranks wait for each other in a collective, in turns',
         show='waiting',
-        text='{waiting_share:share} of the time of {op}[ on {communicator}] is waiting, {each_ns:time} per rank: they wait for each other in turns, nobody is last in more than {last_share:share} of the calls',
+        text='{waiting_share:share} of the time of {op}[ on {communicator}] is waiting, {each_ns:time} per rank: they wait for each other in turns, no rank causes more than {late_share:share} of the delay',
         advice='A faster collective would not help. Look for work whose duration varies from step to step (commlens timeline), for interruptions by the system, and for several such calls in a row that could be one.',
-        reason='The time of a collective is waiting and the operation itself; samples tell them apart (view split). Below 10 % of the run it is not worth a change. The estimate less twice its standard error must reach this, and 10 samples are the fewest. A rank that is last in more than half of the calls is waited for by the others; among two ranks each is last in half of the calls by chance, so more is required the fewer they are.',
+        reason='The time of a collective is waiting and the operation itself; samples tell them apart (view split). Below 10 % of the run it is not worth a change. The estimate less twice its standard error must reach this, and 10 samples are the fewest. The delay of a call is the time for which the others wait for the last rank alone. A rank that causes more than half of it is waited for by the others; of two ranks each causes half of it by chance, so more is required the fewer they are.',
         misses='Runs with COMMLENS_WAITING=0 and collectives without samples. Barriers have the finding barriers. Ranks that are late in turns on several communicators of one family, each always on its own.',
         thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_samples': 10, 'least_part': 0.5},
         evidence=(
@@ -593,7 +593,7 @@ SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share
             ('collectives', 'calls, each counted once for all members', 'count'),
             ('waiting_share', 'waiting, of the time of these calls', 'share'),
             ('error_ns', 'standard error of the waiting, sum over the ranks', 'time'),
-            ('last_share', 'largest share of the calls in which one rank was last', 'share'),
+            ('late_share', 'largest share of one rank in the time for which the others wait for the last alone', 'share'),
         ),
         sql=COMMON + """
      waits AS (
@@ -604,20 +604,20 @@ SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share
               CASE WHEN COUNT(error_ns) = COUNT(*) THEN SUM(error_ns) END AS error_ns
          FROM sampled JOIN comm ON comm.id = sampled.comm GROUP BY 1, 2),
      per_rank AS (
-       SELECT comm, op, rank, SUM(last) AS last FROM waiting GROUP BY 1, 2, 3),
+       SELECT comm, op, rank, SUM(late_ns) AS late_ns FROM waiting GROUP BY 1, 2, 3),
      per_comm AS (
-       SELECT comm, op, MAX(last) AS most, COUNT(*) AS members FROM per_rank GROUP BY 1, 2),
+       SELECT comm, op, MAX(late_ns) AS most_ns, SUM(late_ns) AS late_ns, COUNT(*) AS members FROM per_rank GROUP BY 1, 2),
      lasts AS (
-       SELECT comm.family, op, SUM(most) AS most, MAX(per_comm.members) AS members
+       SELECT comm.family, op, SUM(most_ns) AS most_ns, SUM(late_ns) AS late_ns, MAX(per_comm.members) AS members
          FROM per_comm JOIN comm ON comm.id = per_comm.comm GROUP BY 1, 2)
 SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns AS waiting_share,
-       waits.waiting_ns / ranks AS each_ns, 1.0 * lasts.most / samples AS last_share, error_ns,
+       waits.waiting_ns / ranks AS each_ns, 1.0 * lasts.most_ns / lasts.late_ns AS late_share, error_ns,
        samples, collectives, lasts.members AS members, op.name AS op, CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULL AS site
   FROM run CROSS JOIN waits JOIN known USING (family, op) JOIN lasts USING (family, op)
                             JOIN family ON family.family = waits.family JOIN op ON op.id = waits.op
  WHERE op.name <> 'MPI_Barrier' AND samples >= 10
    AND waits.waiting_ns - 2 * error_ns >= 0.1 * total
-   AND lasts.most < (0.5 + 0.5 / lasts.members) * samples
+   AND lasts.most_ns < (0.5 + 0.5 / lasts.members) * lasts.late_ns
  ORDER BY share DESC LIMIT 1""",
     ),
 )
