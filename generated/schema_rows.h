@@ -528,13 +528,15 @@ struct Waiting {
 
 struct Sampled {
   static constexpr char table[] = "sampled";
-  static constexpr char values[] = "(\"comm\", \"op\", \"bin\", \"samples\", \"collectives\", \"across\", \"time_ns\", \"waiting_ns\", \"error_ns\", \"spread_ns\", \"late_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr char values[] = "(\"comm\", \"op\", \"bin\", \"samples\", \"collectives\", \"across\", \"by_clock\", \"clock_ns\", \"time_ns\", \"waiting_ns\", \"error_ns\", \"spread_ns\", \"late_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
   Integer comm;
   Integer op;
   Integer bin;
   Integer samples;
   Integer collectives;
   Integer across;
+  Integer by_clock;
+  Integer clock_ns;
   Integer time_ns;
   Integer waiting_ns;
   Integer error_ns;
@@ -549,11 +551,32 @@ struct Sampled {
     visit("sampled.samples", samples);
     visit("sampled.collectives", collectives);
     visit("sampled.across", across);
+    visit("sampled.by_clock", by_clock);
+    visit("sampled.clock_ns", clock_ns);
     visit("sampled.time_ns", time_ns);
     visit("sampled.waiting_ns", waiting_ns);
     visit("sampled.error_ns", error_ns);
     visit("sampled.spread_ns", spread_ns);
     visit("sampled.late_ns", late_ns);
+  }
+};
+
+struct Clock {
+  static constexpr char table[] = "clock";
+  static constexpr char values[] = "(\"rank\", \"calls\", \"drift_ppm\", \"error_ns\", \"excess_ns\") VALUES (?, ?, ?, ?, ?)";
+  Integer rank;
+  Integer calls;
+  Real drift_ppm;
+  Integer error_ns;
+  Integer excess_ns;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("clock.rank", rank);
+    visit("clock.calls", calls);
+    visit("clock.drift_ppm", drift_ppm);
+    visit("clock.error_ns", error_ns);
+    visit("clock.excess_ns", excess_ns);
   }
 };
 

@@ -346,7 +346,6 @@ class Package {
   void write_samples() {
     out_.number(combine(counted_.facts.machine, identity_of(counted_.facts.node.data(), counted_.facts.node.size())));
     out_.real(scale_.ns_per_tick());
-    out_.number(counted_.started);
     const std::vector<StratumSamples> none;
     const std::vector<StratumSamples>& all = is_summary_ ? none : counted_.samples;
     out_.number(all.size());

@@ -209,25 +209,58 @@ bool sums_at_root(Group& group, std::vector<std::uint64_t>& values) {
   return tree.parent < 0 || put(group, tree.parent, bytes) != Passed::broken;
 }
 
-// Collective: merges what the ranks of all blocks have sampled.  Afterwards, `calls` has the samples of all ranks.
-// Returns false if communication failed.
-bool merge_samples(Group& leaders, SampledCalls& calls) {
+// Collective: merges what all blocks have.  bytes: afterwards what this block and those below it have, on rank 0 all.
+// write: returns the bytes of this block; add: adds those of another one.  Returns false if communication failed.
+template <class Add, class Write>
+bool merge_blocks(Group& leaders, std::vector<char>& bytes, Add add, Write write) {
   const Tree tree = tree_of(leaders);
-  std::vector<char> bytes;
   for (const int child : tree.children) {
     if (take(leaders, child, bytes) == Passed::broken) return false;
     has_memory_for([&] {
       WireReader in(bytes.data(), bytes.size());
-      add_calls(calls, read_sampled_calls(in));
+      add(in);
     });
   }
   bytes.clear();
   has_memory_for([&] {
     WireWriter out;
-    write_calls(out, calls);
+    write(out);
     bytes = out.bytes();
   });
-  if (tree.parent >= 0 && put(leaders, tree.parent, bytes) == Passed::broken) return false;
+  return tree.parent < 0 || put(leaders, tree.parent, bytes) != Passed::broken;
+}
+
+// Collective: relates the clocks of all machines and gives each rank the line of its own.  Returns false if
+// communication failed.
+bool relate_clocks(Group& leaders, Profile& profile, bool is_settled) {
+  ClockFacts facts;
+  if (is_settled) has_memory_for([&] { facts = clock_facts(profile); });
+  std::vector<char> bytes;
+  const auto add = [&](WireReader& in) { merge_clock_facts(facts, read_clock_facts(in)); };
+  if (!merge_blocks(leaders, bytes, add, [&](WireWriter& out) { write_clock_facts(out, facts); })) return false;
+  if (leaders.rank() == 0) {
+    bytes.clear();
+    has_memory_for([&] {
+      WireWriter out;
+      write_clock_lines(out, is_settled ? related(facts, profile) : std::vector<ClockLine>());
+      bytes = out.bytes();
+    });
+  }
+  if (!from_root(leaders, bytes)) return false;
+  has_memory_for([&] {
+    WireReader in(bytes.data(), bytes.size());
+    profile.clocks = read_clock_lines(in);
+    set_lines(profile, profile.clocks);
+  });
+  return true;
+}
+
+// Collective: merges what the ranks of all blocks have sampled.  Afterwards, `calls` has the samples of all ranks.
+// Returns false if communication failed.
+bool merge_samples(Group& leaders, SampledCalls& calls) {
+  std::vector<char> bytes;
+  const auto add = [&](WireReader& in) { add_calls(calls, read_sampled_calls(in)); };
+  if (!merge_blocks(leaders, bytes, add, [&](WireWriter& out) { write_calls(out, calls); })) return false;
   if (!from_root(leaders, bytes)) return false;
   calls.clear();
   has_memory_for([&] {
@@ -241,6 +274,7 @@ bool merge_samples(Group& leaders, SampledCalls& calls) {
 // without memory contributes no samples, so that no call with members in its block is split.  Returns false if
 // communication failed.
 bool split_samples(Group& leaders, Profile& profile, bool is_settled) {
+  if (!relate_clocks(leaders, profile, is_settled)) return false;
   SampledCalls calls;
   if (is_settled) has_memory_for([&] { calls = sampled_calls(profile); });
   if (!merge_samples(leaders, calls)) return false;

@@ -39,7 +39,24 @@ void fill_waiting(Database& db, const Profile& profile) {
   }
 }
 
+void fill_clocks(Database& db, const Profile& profile) {
+  constexpr double millionths = 1e6;
+  Insert<rows::Clock> insert(db);
+  for (const ClockLine& line : profile.clocks) {
+    rows::Clock row;
+    row.rank = line.rank;
+    row.calls = line.calls;
+    if (line.is_known) {
+      row.drift_ppm = line.drift * millionths;
+      row.error_ns = line.error;
+      row.excess_ns = line.excess;
+    }
+    insert(row);
+  }
+}
+
 void fill_sampled(Database& db, const Profile& profile) {
+  fill_clocks(db, profile);
   Insert<rows::Sampled> insert(db);
   for (const SampledRow& r : profile.sampled) {
     rows::Sampled row;
@@ -49,6 +66,8 @@ void fill_sampled(Database& db, const Profile& profile) {
     row.samples = r.samples;
     row.collectives = r.of;
     row.across = r.across;
+    row.by_clock = r.by_clock;
+    row.clock_ns = r.clock;
     row.time_ns = r.time;
     row.waiting_ns = r.waiting;
     row.error_ns = r.has_error ? Integer(r.error) : Integer(null);

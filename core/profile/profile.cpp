@@ -86,7 +86,6 @@ void Profile::read_samples(WireReader& in, RankData& data) {
   RankClock& clock = data.rank.clock;
   clock.machine = in.number();
   clock.ns_per_tick = in.real();
-  clock.started = in.number();
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     SampleRow row{};
     row.rank = data.rank.facts.rank;
@@ -434,6 +433,8 @@ void Profile::settle_peers(const Dictionary::Numbers& numbers) {
 
 void Profile::finish() {
   settle(dictionary.catalogue(), dictionary.size());
+  clocks = related(clock_facts(*this), *this);
+  set_lines(*this, clocks);
   SampledCalls calls = sampled_calls(*this);
   split(*this, calls);
   sum_up(*this, calls);

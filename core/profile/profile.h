@@ -165,6 +165,7 @@ class Profile : public Catalogue {
   std::vector<PeerRow> peer_rows;   // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
   std::vector<SampleRow> samples;   // of the ranks of this block
   std::vector<WaitingRow> waiting;  // by (communicator, procedure, bin, region, rank)
+  std::vector<ClockLine> clocks;    // of the machines, if there are several
   std::vector<SampledRow> sampled;  // by (communicator, procedure, bin)
   std::vector<UnsplitRow> unsplit;  // by (communicator, procedure, bin, reason)
   Oddities oddities;

@@ -25,18 +25,32 @@ Ns in_ns(Ticks ticks, const RankClock& clock) {
   return static_cast<Ns>(static_cast<double>(std::min(ticks, far)) * clock.ns_per_tick + 0.5);
 }
 
-std::map<int, RankClock> clocks_of(const Profile& profile) {
-  std::map<int, RankClock> clocks;
-  for (const Profile::Rank& r : profile.ranks) clocks[r.facts.rank] = r.clock;
-  return clocks;
+// Returns whether a call is split by when its members entered, and not by how long it took them.
+bool is_by_clock(const SampledCall& call) {
+  return !call.has_machines || (call.is_related && waits_of(call.op) != Waits::last);
+}
+
+// Returns when a member entered, by the clock of the call.
+Ticks entry_in(const SampledCall& call, const SampleRow& row, const RankClock& clock) {
+  return call.has_machines && call.is_related ? clock.line.translated(row.entered) : row.entered;
+}
+
+// Returns what is closest to `by_stay` within the tolerance of what the clocks say.
+Ns within_tolerance(const SampledCall& call, Ns by_stay, Ns by_clock) {
+  if (!call.is_related) return by_stay;
+  const Ns tolerance = call.tolerance();
+  return std::clamp(by_stay, by_clock - std::min(by_clock, tolerance), by_clock + tolerance);
 }
 
 // Returns how long a member waited in a call that can be split.
 Ns waited(const SampledCall& call, const SampleRow& row, const RankClock& clock) {
-  const Ns spent = in_ns(row.spent, clock);
-  const auto until = [&](Ticks entry) { return std::min(spent, in_ns(later_by(entry, row.entered), clock)); };
+  const Ns spent = spent_ns(row, clock);
+  const Ticks entered = entry_in(call, row, clock);
+  const auto until = [&](Ticks entry) { return std::min(spent, in_ns(later_by(entry, entered), call.clock)); };
   switch (waits_of(call.op)) {
-    case Waits::last: return call.has_machines ? later_by(spent, call.shortest) : until(call.last.first);
+    case Waits::last:
+      if (is_by_clock(call)) return until(call.last.first);
+      return within_tolerance(call, later_by(spent, call.shortest), until(call.last.first));
     case Waits::root: return row.rank == call.root ? 0 : until(call.root_entered);
     case Waits::others: return row.rank == call.root ? until(call.last_other.first) : 0;
     case Waits::lower:
@@ -60,11 +74,12 @@ void fields(Codec& codec, Call& call) {
   codec.number(call.number);
   codec.number(call.members);
   codec.number(call.flags);
-  codec.number(call.machine);
   codec.number(call.has_machines);
+  codec.number(call.is_related);
+  codec.number(call.clock_error);
   codec.number(call.clock.machine);
   codec.real(call.clock.ns_per_tick);
-  codec.number(call.clock.started);
+  line_fields(codec, call.clock.line);
   codec.signed_number(call.lowest);
   top_fields(codec, call.last);
   top_fields(codec, call.last_other);
@@ -99,12 +114,32 @@ void TopTwo::add(const TopTwo& other) {
   second = std::max(second, runner_up);
 }
 
+void TopTwo::translate(const ClockLine& line) {
+  if (rank < 0) return;
+  first = line.translated(first);
+  if (second != 0) second = line.translated(second);
+}
+
+// Translates the times into those of the reference.  Returns false if the machine is not related to it.
+bool SampledCall::relate() {
+  if (has_machines) return is_related;
+  const ClockLine line = clock.line;
+  if (!line.is_known) return false;
+  last.translate(line);
+  last_other.translate(line);
+  for (Ticks* const t : {&first_entered, &first_other, &first_left, &root_entered, &root_left}) {
+    if (*t != 0 && *t != ~Ticks{0}) *t = line.translated(*t);
+  }
+  clock.ns_per_tick = line.ns_per_tick;
+  return true;
+}
+
 void SampledCall::add(const SampleRow& row, const RankClock& of_rank) {
   SampledCall one;
   one.members = 1;
   one.flags = row.flags;
-  one.machine = of_rank.machine;
   one.clock = of_rank;
+  one.clock_error = of_rank.line.error;
   one.lowest = row.rank;
   one.last.add(row.entered, row.rank);
   one.first_entered = row.entered;
@@ -117,12 +152,12 @@ void SampledCall::add(const SampleRow& row, const RankClock& of_rank) {
     one.last_other.add(row.entered, row.rank);
     one.first_other = row.entered;
   }
-  one.time = one.shortest = one.longest = in_ns(row.spent, of_rank);
+  one.time = one.shortest = one.longest = spent_ns(row, of_rank);
   one.hasty.add(far - std::min(one.time, far), row.rank);
   add(one);
 }
 
-void SampledCall::add(const SampledCall& other) {
+void SampledCall::add(SampledCall other) {
   if (members == 0) {
     const auto [c, o, b, n] = place();
     *this = other;
@@ -134,7 +169,12 @@ void SampledCall::add(const SampledCall& other) {
   }
   members += other.members;
   flags |= other.flags;
-  has_machines = has_machines || other.has_machines || machine != other.machine;
+  if (has_machines || other.has_machines || clock.machine != other.clock.machine) {
+    const bool can_relate = clock.line.is_known && other.clock.line.is_known;
+    is_related = can_relate && relate() && other.relate();
+    has_machines = true;
+  }
+  clock_error = std::max(clock_error, other.clock_error);
   if (other.lowest < lowest) {
     lowest = other.lowest;
     clock = other.clock;
@@ -155,18 +195,35 @@ void SampledCall::add(const SampledCall& other) {
   time += other.time;
 }
 
-SampledCalls sampled_calls(const Profile& profile) {
-  const std::map<int, RankClock> clocks = clocks_of(profile);
-  SampledCalls calls;
+std::map<int, RankClock> clocks_of(const Profile& profile) {
+  std::map<int, RankClock> clocks;
+  for (const Profile::Rank& r : profile.ranks) clocks[r.facts.rank] = r.clock;
+  return clocks;
+}
+
+std::vector<const SampleRow*> in_order_of_calls(const Profile& profile) {
   std::vector<const SampleRow*> rows;
   rows.reserve(profile.samples.size());
   for (const SampleRow& row : profile.samples) rows.push_back(&row);
   const auto place = [](const SampleRow& r) { return std::make_tuple(r.comm, r.op, r.bin, r.number, r.rank); };
   std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) { return place(*a) < place(*b); });
-  const SampleRow* before = nullptr;
-  for (const SampleRow* const row : rows) {
-    if (before != nullptr && place(*before) == place(*row)) continue;  // twice in the arena of a killed process
-    before = row;
+  const auto is_same = [&](const auto* a, const auto* b) { return place(*a) == place(*b); };
+  rows.erase(std::unique(rows.begin(), rows.end(), is_same), rows.end());
+  return rows;
+}
+
+Ns spent_ns(const SampleRow& row, const RankClock& clock) { return in_ns(row.spent, clock); }
+
+bool is_for_all(std::uint32_t op) { return waits_of(op) == Waits::last; }
+
+bool has_no_data(std::uint32_t op, std::uint32_t bin, std::uint32_t flags) {
+  return (bin == 0 && op != op::MPI_Barrier) || (flags & SampleFlag::empty) != 0;
+}
+
+SampledCalls sampled_calls(const Profile& profile) {
+  const std::map<int, RankClock> clocks = clocks_of(profile);
+  SampledCalls calls;
+  for (const SampleRow* const row : in_order_of_calls(profile)) {
     if (calls.empty() || calls.back().place() != std::make_tuple(row->comm, row->op, row->bin, row->number)) {
       SampledCall& call = calls.emplace_back();
       call.comm = row->comm;
@@ -180,31 +237,20 @@ SampledCalls sampled_calls(const Profile& profile) {
 }
 
 void add_calls(SampledCalls& to, const SampledCalls& more) {
-  SampledCalls all;
-  all.reserve(std::max(to.size(), more.size()));
-  auto a = to.begin();
-  auto b = more.begin();
-  while (a != to.end() || b != more.end()) {
-    if (b == more.end() || (a != to.end() && a->place() < b->place())) {
-      all.push_back(*a++);
-    } else if (a == to.end() || b->place() < a->place()) {
-      all.push_back(*b++);
-    } else {
-      a->add(*b++);
-      all.push_back(*a++);
-    }
-  }
-  to = std::move(all);
+  merge_by_place(to, more, [](SampledCall& a, const SampledCall& b) { a.add(b); });
 }
 
 Unsplit why_unsplit(const SampledCall& call, int size) {
   const Waits waits = waits_of(call.op);
   if (call.members != size) return Unsplit::members;
   if (waits == Waits::lower || waits == Waits::none) return Unsplit::prefix;
-  if ((call.bin == 0 && call.op != op::MPI_Barrier) || (call.flags & SampleFlag::empty) != 0) return Unsplit::no_data;
-  if (waits != Waits::last && (call.has_machines || call.root < 0)) return Unsplit::machines;
-  if (call.has_machines) return Unsplit::no;
-  const Ticks tolerance = static_cast<Ticks>(tolerance_ns / call.clock.ns_per_tick);
+  if (has_no_data(call.op, call.bin, call.flags)) return Unsplit::no_data;
+  // What takes less time than the clocks may differ tells nothing.
+  const bool has_clocks = !call.has_machines || (call.is_related && call.tolerance() <= call.longest);
+  if (waits != Waits::last && (!has_clocks || call.root < 0)) return Unsplit::machines;
+  if (!is_by_clock(call)) return Unsplit::no;
+  const auto tolerance =
+      static_cast<Ticks>((tolerance_ns + static_cast<double>(call.tolerance())) / call.clock.ns_per_tick);
   const auto is_before = [&](Ticks left, Ticks entered) { return left + tolerance < entered; };
   const bool is_unordered = waits == Waits::last   ? is_before(call.first_left, call.last.first)
                             : waits == Waits::root ? is_before(call.first_left, call.root_entered)
@@ -215,8 +261,7 @@ Unsplit why_unsplit(const SampledCall& call, int size) {
 SampledLate late_in(const SampledCall& call) {
   SampledLate late;
   const auto ns = [&](Ticks end, Ticks begin) { return in_ns(later_by(end, begin), call.clock); };
-  late.at = ns(call.last.first, call.clock.started);
-  if (call.has_machines) {
+  if (!is_by_clock(call)) {
     late.rank = call.hasty.rank;
     late.late = call.hasty.first - call.hasty.second;
     late.spread = call.longest - call.shortest;
@@ -284,7 +329,7 @@ void add_residuals(const Profile& profile, const std::vector<Part>& parts) {
 // Adds a sample to the row of its rank.
 void add_sample(WaitingRow& sum, const SampledCall& call, const SampleRow& row, const RankClock& clock, Ns waiting) {
   const SampledLate late = late_in(call);
-  const Ns spent = in_ns(row.spent, clock);
+  const Ns spent = spent_ns(row, clock);
   ++sum.samples;
   sum.time += spent;
   sum.waiting += waiting;
@@ -292,7 +337,8 @@ void add_sample(WaitingRow& sum, const SampledCall& call, const SampleRow& row, 
     ++sum.last;
     sum.late += late.late;
   }
-  sum.behind += call.has_machines ? call.longest - spent : in_ns(later_by(row.entered, call.first_entered), clock);
+  sum.behind += is_by_clock(call) ? in_ns(later_by(entry_in(call, row, clock), call.first_entered), call.clock)
+                                  : call.longest - spent;
 }
 
 // Adds the time from the previous sample of the same rank and stratum.
@@ -339,6 +385,13 @@ void split(Profile& profile, SampledCalls& calls) {
 
 namespace {
 
+// Returns how many members of a call may wait.
+Ns waiting_members(const SampledCall& call) {
+  const auto members = static_cast<Ns>(call.members);
+  const Waits waits = waits_of(call.op);
+  return waits == Waits::last ? members : waits == Waits::root ? members - 1 : 1;
+}
+
 // Adds up calls of one communicator, procedure and size bin that were split.
 SampledRow row_of(const std::vector<const SampledCall*>& calls) {
   constexpr std::uint64_t fewest = 4;  // samples from which on their deviations tell the error
@@ -352,6 +405,10 @@ SampledRow row_of(const std::vector<const SampledCall*>& calls) {
     row.waiting += call->waiting;
     row.late += late.late;
     row.across += call->has_machines ? 1 : 0;
+    if (call->has_machines && is_by_clock(*call)) {
+      ++row.by_clock;
+      row.clock += call->tolerance() * waiting_members(*call);
+    }
     squares += static_cast<double>(call->residual) * static_cast<double>(call->residual);
     spreads.push_back(late.spread);
   }
@@ -362,6 +419,8 @@ SampledRow row_of(const std::vector<const SampledCall*>& calls) {
     const auto n = static_cast<double>(row.samples);
     row.error = static_cast<Ns>(std::sqrt((1 - n / static_cast<double>(row.of)) * n / (n - 1) * squares));
   }
+  row.error +=
+      static_cast<Ns>(static_cast<double>(row.clock) * static_cast<double>(row.of) / static_cast<double>(row.samples));
   const auto middle = spreads.begin() + static_cast<std::ptrdiff_t>(spreads.size() / 2);
   std::nth_element(spreads.begin(), middle, spreads.end());
   row.spread = *middle;

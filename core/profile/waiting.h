@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "core/base/identity.h"
 #include "core/base/ticks.h"
 #include "core/base/wire.h"
+#include "core/profile/clocks.h"
 
 // Splits the time of sampled collectives into waiting for other ranks and the operation itself.
 //
 // In a barrier, an allreduce or an alltoall, nobody leaves before the last member has entered.  On one machine all
 // processes have one clock: each member waits from its own entry until the entry of the last.  Between machines the
 // clocks differ, but durations do not: the last to enter waited for nobody, so its duration is the shortest, and each
-// member waited as much longer as its own duration is.  Rooted collectives need one clock.
+// member waited as much longer as its own duration is, as far as what relates the clocks (profile/clocks.h) allows it.
+// Rooted collectives need the clocks.
 namespace commlens {
 
 class Profile;
@@ -29,19 +32,12 @@ struct SampleRow {
   std::uint32_t flags;
 };
 
-// The clock of one rank.
-struct RankClock {
-  Identity machine = 0;  // ranks with the same machine share a clock
-  double ns_per_tick = 1;
-  Ticks started = 0;  // when MPI_Init returned
-};
-
 // Why a sampled call cannot be split.
 enum class Unsplit : std::uint8_t {
   no,
   members,    // some member has no sample of it
   no_data,    // blocks without data: some members need not wait for each other
-  machines,   // a rooted collective across machines, whose clocks differ
+  machines,   // a rooted collective across machines, whose clocks are not known well enough
   unordered,  // somebody left before the one for whom it waits had entered
   prefix,     // prefix sums: each rank waits for others
   count
@@ -55,6 +51,7 @@ struct TopTwo {
 
   void add(Ticks value, int of);
   void add(const TopTwo& other);
+  void translate(const ClockLine& line);
 };
 
 // What the samples of one call say together.  Those of several blocks of ranks can be merged, in any order.
@@ -63,10 +60,12 @@ struct SampledCall {
   std::uint64_t number = 0;
 
   int members = 0;
-  std::uint32_t flags = 0;  // of any member
-  Identity machine = 0;
+  std::uint32_t flags = 0;    // of any member
   bool has_machines = false;  // of several machines
-  RankClock clock;            // of the lowest rank
+  bool is_related = false;    // all of them are related to the reference
+  Ns clock_error = 0;         // the largest ClockLine::error of a member
+  // The clock of the times below: that of the lowest rank; the reference if several machines are related to it.
+  RankClock clock;
   int lowest = -1;
   TopTwo last;        // by time of entry
   TopTwo last_other;  // the same without the root
@@ -82,7 +81,12 @@ struct SampledCall {
 
   auto place() const { return std::make_tuple(comm, op, bin, number); }
   void add(const SampleRow& row, const RankClock& of_rank);
-  void add(const SampledCall& other);
+  void add(SampledCall other);
+  // By how much the times of two members may be wrong to each other.
+  Ns tolerance() const { return has_machines ? 2 * clock_error : 0; }
+
+ private:
+  bool relate();
 };
 using SampledCalls = std::vector<SampledCall>;  // by place()
 
@@ -103,8 +107,10 @@ struct SampledRow {
   std::uint32_t comm, op, bin;
   std::uint64_t samples = 0, of = 0;  // of: calls, each counted once for all its members
   std::uint64_t across = 0;           // samples whose members are on several machines
+  std::uint64_t by_clock = 0;         // those of them that were split by their clocks
   Ns time = 0, waiting = 0;           // sums over the samples and their members
-  Ns error = 0;                       // standard error of the waiting in all calls
+  Ns error = 0;                       // standard error of the waiting in all calls, and `clock` scaled to all
+  Ns clock = 0;                       // by how much `waiting` may be wrong because the clocks differ
   bool has_error = false;             // false: too few samples to know
   Ns spread = 0;                      // median of SampledLate::spread
   Ns late = 0;                        // sum of SampledLate::late
@@ -121,11 +127,42 @@ struct SampledLate {
   int rank = -1;
   Ns late = 0;    // how long others waited for it, beyond the rank before it
   Ns spread = 0;  // from the first entry to the last
-  Ns at = 0;      // of the last entry, after MPI_Init had returned
 };
+
+std::map<int, RankClock> clocks_of(const Profile& profile);
+
+// Returns the samples by call and rank, each once: the arena of a killed process may have some twice.
+std::vector<const SampleRow*> in_order_of_calls(const Profile& profile);
+
+Ns spent_ns(const SampleRow& row, const RankClock& clock);
+
+// Returns whether nobody leaves a call of this procedure before all have entered.
+bool is_for_all(std::uint32_t op);
+// The same unless a block is empty.  flags: of any member.
+bool has_no_data(std::uint32_t op, std::uint32_t bin, std::uint32_t flags);
 
 // Returns the calls that the ranks of a profile have sampled.  pre: the profile is settled.
 SampledCalls sampled_calls(const Profile& profile);
+
+// Merges two lists by place(); `add` adds the second of two items of one place to the first.
+template <class Item, class Add>
+void merge_by_place(std::vector<Item>& to, const std::vector<Item>& more, Add add) {
+  std::vector<Item> all;
+  all.reserve(std::max(to.size(), more.size()));
+  auto a = to.begin();
+  auto b = more.begin();
+  while (a != to.end() || b != more.end()) {
+    if (b == more.end() || (a != to.end() && a->place() < b->place())) {
+      all.push_back(std::move(*a++));
+    } else if (a == to.end() || b->place() < a->place()) {
+      all.push_back(*b++);
+    } else {
+      add(*a, *b++);
+      all.push_back(std::move(*a++));
+    }
+  }
+  to = std::move(all);
+}
 
 // Merges the calls of another block of ranks.
 void add_calls(SampledCalls& to, const SampledCalls& more);

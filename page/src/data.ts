@@ -100,7 +100,8 @@ export interface Wait {
   readonly words: string;
   /** Whether so much of the time is waiting that it matters who is last. */
   readonly is_waited: boolean;
-  readonly is_across: boolean;
+  /** Whether some calls were split by how long their members stayed, because clocks differ. */
+  readonly is_by_stay: boolean;
 }
 
 /** Sampled calls that were not split into waiting and operation. */
@@ -123,6 +124,8 @@ export interface Waiting {
   /** The line with the most waiting is first. */
   readonly lines: Wait[];
   readonly unsplit: Unsplit[];
+  /** How well the clocks of several machines are related, in sentences. */
+  readonly clocks: string[];
   readonly sql: Readonly<Record<string, string>>;
 }
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from harness import LAUNCH_MARK, Mpi
+from harness import LAUNCH_MARK, RANKS, Mpi, Result, launch_again, launch_once
 
 # Namespaces of one's own need rights, or a user namespace in which one has them.
 _UNSHARE = ["unshare", "--uts", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
@@ -26,8 +26,10 @@ _ENTER = """\
 # enter HOST COMMAND...
 host=$1
 shift
-exec {unshare} sh -c 'hostname "$0" && mount --bind {where}/"$0" /dev/shm && exec "$@"' "$host" "$@"
+exec {unshare} sh -c 'hostname "$0" && mount --bind {where}/"$0" /dev/shm && {more}exec "$@"' "$host" "$@"
 """
+
+_CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 
 _REMOTE_SHELL = """\
 #!/bin/sh
@@ -50,26 +52,37 @@ def refusal() -> str:
 
 
 class Hosts:
-    """Hosts h1, h2, ... with `ranks` ranks on each.
+    """Hosts h1p9, h2p9, ... with `ranks` ranks on each.
 
     Attributes
     ----------
-    names : of the hosts
+    names : of the hosts; the number after the p is that of this process, because launchers keep files in folders that
+        are called after the host, and remove them
     shared_memory : what is /dev/shm on each, by name
+    without_tsc : whether the kernel of each says that the processor's counter is no clock
     """
 
-    def __init__(self, where: Path, count: int, ranks: int) -> None:
+    def __init__(self, where: Path, count: int, ranks: int, *, without_tsc: bool = False) -> None:
         if refusal():
             pytest.skip(f"hosts need namespaces, which are not permitted here: {refusal()}")
         where.mkdir(exist_ok=True)
-        self.names = [f"h{number}" for number in range(1, count + 1)]
+        self.names = [f"h{number}p{os.getpid()}" for number in range(1, count + 1)]
         self.ranks = ranks
         self.shared_memory = {name: where / name for name in self.names}
         for path in self.shared_memory.values():
             path.mkdir()
         self._enter = where / "enter"
         self._remote_shell = where / "remote-shell"
-        places = {"where": shlex.quote(str(where)), "unshare": shlex.join(_UNSHARE), "mark": LAUNCH_MARK}
+        more = ""
+        if without_tsc:
+            (where / "clocks").write_text("hpet acpi_pm\n")
+            more = f"mount --bind {shlex.quote(str(where))}/clocks {_CLOCKS} && "
+        places = {
+            "where": shlex.quote(str(where)),
+            "unshare": shlex.join(_UNSHARE),
+            "mark": LAUNCH_MARK,
+            "more": more,
+        }
         for path, text in ((self._enter, _ENTER), (self._remote_shell, _REMOTE_SHELL)):
             path.write_text(text.format(**places))
             path.chmod(0o755)
@@ -91,6 +104,7 @@ class Hosts:
         profile: Path,
         mode: str = "run",
         launcher_args: Sequence[str] = (),
+        preload: Sequence[Path] = (),
     ) -> tuple[list[str], dict[str, str]]:
         """Return the command line and the environment of a launch on all hosts; see Mpi.prepare."""
         places = ",".join(f"{name}:{self.ranks}" for name in self.names)
@@ -108,6 +122,35 @@ class Hosts:
                 "OMPI_MCA_oob_tcp_if_include": "lo",
             }
         command, environment = mpi.prepare(
-            self.size, argv, {**network, **env}, profile, mode, launcher_args=[*how, *launcher_args]
+            self.size,
+            argv,
+            {**network, **env},
+            profile,
+            mode,
+            launcher_args=[*how, *launcher_args],
+            preload=preload,
         )
         return [str(self._enter), self.names[0], *command], environment
+
+
+def run_on(
+    mpi: Mpi,
+    hosts: Hosts,
+    *argv: str | Path,
+    env: Mapping[str, str] | None = None,
+    mode: str = "run",
+    preload: Sequence[Path] = (),
+    everywhere: Mapping[str, str] | None = None,
+) -> Result:
+    """Run a program on all hosts.
+
+    everywhere : variables of the environment that the launcher takes to all hosts; `env` is that of the launcher
+    """
+    where = mpi.fresh("hosts")
+    profile = where / "profile.db"
+    apart = ["-outfile-pattern", str(where / RANKS / "%g.%r")] if mpi.hydra else []
+    for name, value in (everywhere or {}).items():
+        apart += ["-genv", name, value] if mpi.hydra else ["-x", f"{name}={value}"]
+    command, environment = hosts.prepare(mpi, argv, env or {}, profile, mode, apart, preload)
+    result = launch_once(command, environment, 60, where, profile)
+    return result or launch_again((command, environment), None, 60, where, profile)

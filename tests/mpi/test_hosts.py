@@ -9,29 +9,16 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from pathlib import Path
 
 import pytest
-from harness import RANKS, Mpi, Result, launch_again, launch_once, started
-from hosts import Hosts
+from harness import Mpi, started
+from hosts import Hosts, run_on
 from profile_rows import Profile
 from test_sessions import NO_SESSIONS
 from test_shards import COMMS_SQL, COUNTS_SQL, merged
 from test_survive import Running, check_counts, check_names, commlens
 
 pytestmark = pytest.mark.filterwarnings("default:did not end within")
-
-
-def run(
-    mpi: Mpi, hosts: Hosts, *argv: str | Path, env: dict[str, str] | None = None, mode: str = "run"
-) -> Result:
-    """Run a program on all hosts."""
-    where = mpi.fresh("hosts")
-    profile = where / "profile.db"
-    apart = ["-outfile-pattern", str(where / RANKS / "%g.%r")] if mpi.hydra else []
-    command, environment = hosts.prepare(mpi, argv, env or {}, profile, mode, apart)
-    result = launch_once(command, environment, 60, where, profile)
-    return result or launch_again((command, environment), None, 60, where, profile)
 
 
 def nodes(profile: Profile) -> list[str]:
@@ -42,8 +29,8 @@ def nodes(profile: Profile) -> list[str]:
 def test_every_rank_has_its_host(mpi: Mpi) -> None:
     hosts = Hosts(mpi.fresh("several"), 3, 2)
     program = mpi.compile("hosts.c")
-    plain = run(mpi, hosts, program, mode="off")
-    result = run(mpi, hosts, program)
+    plain = run_on(mpi, hosts, program, mode="off")
+    result = run_on(mpi, hosts, program)
     assert (result.rc, result.lines) == (plain.rc, plain.lines)
     assert plain.rc == 0, plain
     assert [line.split()[:3] for line in plain.lines] == [
@@ -51,7 +38,7 @@ def test_every_rank_has_its_host(mpi: Mpi) -> None:
     ]
     profile = result.open()
     profile.check()
-    assert nodes(profile) == ["h1", "h1", "h2", "h2", "h3", "h3"]
+    assert nodes(profile) == [hosts.host_of(rank) for rank in range(6)]
     assert profile.meta()["nodes"] == "3"
     of_hosts = {name: row for name, row in profile.comms().items() if row["user_name"] == "host"}
     assert [row["members"] for row in of_hosts.values()] == ["0-1", "2-3", "4-5"]
@@ -60,7 +47,8 @@ def test_every_rank_has_its_host(mpi: Mpi) -> None:
         name: dict.fromkeys(row["groups"][0], 7) for name, row in of_hosts.items()
     }
     head = commlens("report", result.profile, cwd=mpi.workdir).splitlines()
-    assert "where         6 ranks on 3 nodes: h1 (2), h2 (2), h3 (2)" in head
+    where = ", ".join(f"{name} (2)" for name in hosts.names)
+    assert f"where         6 ranks on 3 nodes: {where}" in head
     assert [list(path.glob("*.arena")) for path in hosts.shared_memory.values()] == [[], [], []]
 
 
@@ -69,8 +57,8 @@ def test_hosts_that_were_not_told_how_many_write(mpi: Mpi, writers: int) -> None
     """Open MPI's remote shell does not pass the environment on: only rank 0 certainly has the user's options."""
     hosts = Hosts(mpi.fresh("several"), 3, 2)
     program = mpi.compile("hosts.c")
-    one = run(mpi, hosts, program)
-    many = run(mpi, hosts, program, env={"COMMLENS_AGGREGATORS": str(writers)})
+    one = run_on(mpi, hosts, program)
+    many = run_on(mpi, hosts, program, env={"COMMLENS_AGGREGATORS": str(writers)})
     assert (many.rc, many.lines) == (one.rc, one.lines)
     directory = many.profile.with_suffix(".commlens")
     assert sorted(path.name for path in directory.iterdir()) == [
@@ -114,7 +102,7 @@ def test_each_host_keeps_what_its_ranks_counted(mpi: Mpi) -> None:
     profile = Profile(where / "all.db")
     check_counts(profile, counted, [0, 1, 2, 3])
     check_names(profile)
-    assert nodes(profile) == ["h1", "h1", "h2", "h2"]
+    assert nodes(profile) == [hosts.host_of(rank) for rank in range(4)]
     assert profile.meta()["nodes"] == "2"
     assert profile.column("SELECT DISTINCT state FROM rank") == ["ended"]
 
@@ -122,7 +110,7 @@ def test_each_host_keeps_what_its_ranks_counted(mpi: Mpi) -> None:
     assert "2 of 4 ranks" in said and "missing: 2-3" in said
     profile = Profile(where / "first.db")
     check_counts(profile, counted, [0, 1])
-    assert nodes(profile) == ["h1", "h1"]
+    assert nodes(profile) == [hosts.names[0]] * 2
     assert (profile.meta()["ranks"], profile.meta()["ranks_collected"]) == ("4", "2")
     assert "only 2 of 4 ranks are in this profile" in commlens("report", "first.db", cwd=where)
 
@@ -130,14 +118,14 @@ def test_each_host_keeps_what_its_ranks_counted(mpi: Mpi) -> None:
 def test_parts_of_a_program_of_sessions_find_each_other(mpi: Mpi) -> None:
     """Hydra over a remote shell sets no variable that all its processes share and no other launch has."""
     hosts = Hosts(mpi.fresh("several"), 2, 1)
-    result = run(mpi, hosts, mpi.compile("sessions.c"), "only")
+    result = run_on(mpi, hosts, mpi.compile("sessions.c"), "only")
     if result.rc == NO_SESSIONS:
         assert mpi.name == "openmpi"
         return
     assert result.rc == 0, result
     profile = result.open()
     profile.check()
-    assert nodes(profile) == ["h1", "h2"]
+    assert nodes(profile) == hosts.names
     assert profile.calls("MPI_Allreduce") == {"f0.1": {0: 3, 1: 3}, "d0.2": {0: 5, 1: 5}}
     left = [path.name for path in result.profile.parent.iterdir() if "commlens" in path.name]
     assert left == []

@@ -51,13 +51,23 @@ def add_samples(
     late = sum(one.late_ns for one in ranks.values())
     spread = max(one.behind_ns for one in ranks.values()) // samples
     build.more.setdefault("sampled", []).append(
-        (*place, samples, collectives or samples, 0, times, waits, error_ns, spread, late)
+        (*place, samples, collectives or samples, 0, 0, 0, times, waits, error_ns, spread, late)
     )
 
 
 def add_unsplit(build: ProfileBuilder, kind: Kind, reason: str, calls: int) -> None:
     """Add a row of table unsplit."""
     build.more.setdefault("unsplit", []).append((kind.comm, OP_ID[kind.op], kind.bin, reason, calls))
+
+
+def add_clock(
+    build: ProfileBuilder, rank: int, error_ns: int | None, excess_ns: int | None = 0, calls: int = 100
+) -> None:
+    """Add the clock of the machine whose lowest rank is this one; without an error it is not related."""
+    drift = None if error_ns is None else 1.5 * rank
+    build.more.setdefault("clock", []).append(
+        (rank, calls, drift, error_ns, None if error_ns is None else excess_ns)
+    )
 
 
 def add_random_waits(build: ProfileBuilder, dice: random.Random) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from build_profile import ProfileBuilder, RegionSlice
-from build_waits import Kind, RankWaits, add_samples, add_unsplit
+from build_waits import Kind, RankWaits, add_clock, add_samples, add_unsplit
 
 from commlens.cli import commlens
 
@@ -169,6 +169,8 @@ class Marked:
             waits = {r: RankWaits(6 * self.in_norm(r), 5 * self.in_norm(r), 0 if r else 6) for r in range(4)}
             add_samples(build, Kind(1, "MPI_Allreduce", 4, self.norm), waits, samples=6)
             add_unsplit(build, Kind(1, "MPI_Bcast", 13, self.setup), "machines", 1)
+            add_clock(build, 0, 0, calls=0)
+            add_clock(build, 2, 900)
         build.region_slices += [
             RegionSlice(self.setup, rank, 0, 1, 40 * MS),
             RegionSlice(exchange, rank, 0, 3, 3 * (6 + rank) * MS),

@@ -236,17 +236,25 @@ def test_a_late_rank_is_named_once(tmp_path: Path) -> None:
 
 
 def turns(
-    waiting_s: float = 3, late: int | None = None, ranks: int = 4, error_s: float | None = 0, op: str = "MPI_Allreduce"
+    waiting_s: float = 3,
+    late: int | None = None,
+    ranks: int = 4,
+    error_s: float | None = 0,
+    op: str = "MPI_Allreduce",
 ) -> ProfileBuilder:
     """Return a program of 10 s whose ranks spend 4 s in 100 calls, waiting_s of it waiting; all calls are sampled.
 
     late : share of rank 0 in the delay, %; by default that of each other rank
-"""
+    """
     build = waiting(*[4] * ranks, op=op)
     # Rank 0 is last in most calls. It is the delay that counts, not how often.
-    shares = [late or 100 / ranks] + [(100 - late if late else 100 * (ranks - 1) / ranks) / (ranks - 1)] * (ranks - 1)
+    shares = [late or 100 / ranks] + [(100 - late if late else 100 * (ranks - 1) / ranks) / (ranks - 1)] * (
+        ranks - 1
+    )
     waits = {
-        rank: RankWaits(4 * SECOND, round(waiting_s * SECOND), 3 if rank else 97, late_ns=round(share / 100 * SECOND))
+        rank: RankWaits(
+            4 * SECOND, round(waiting_s * SECOND), 3 if rank else 97, late_ns=round(share / 100 * SECOND)
+        )
         for rank, share in enumerate(shares)
     }
     error = None if error_s is None else round(error_s * SECOND)

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from build_profile import ProfileBuilder
-from build_waits import Kind, RankWaits, add_samples, add_unsplit
+from build_waits import Kind, RankWaits, add_clock, add_samples, add_unsplit
 from conftest import Run
 
+from commlens.page.waiting import read_waiting
+from commlens.profile import open_profile
 from commlens.waiting.estimate import Pattern, Sampled, Share, pattern_of, waiting_share
 from commlens.waiting.text import pattern_sentences
 from commlens.waiting.waits import Wait
@@ -185,7 +187,7 @@ def test_calls_that_were_not_split_are_those_of_the_selection(run: Run, tmp_path
 )
 def test_every_pattern_has_its_sentence(pattern: Pattern, words: str) -> None:
     ranks = [{"rank": rank, "samples": 9, "between_ns": 0, "outside_ns": 0} for rank in range(4)]
-    wait = Wait({}, Share(0.5, 0.5, 0.5), 0, 0, pattern, "", ranks, machines=False)
+    wait = Wait({}, Share(0.5, 0.5, 0.5), 0, 0, pattern, "", ranks, by_stay=False)
     assert pattern_sentences(wait, {0: "a", 1: "b"}).startswith(words)
 
 
@@ -212,6 +214,61 @@ def test_communicators_of_a_family_without_samples_have_the_share_of_the_others(
     build.write(tmp_path / "x.db")
     row = json.loads(run("waits", str(tmp_path / "x.db"), "--format", "json").stdout)["waits"][0]
     assert row["waiting_ns"] == 4 * 40 * MS * 4 // 10
+
+
+REFERENCE = (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("clocks", "sentences"),
+    [
+        ([], []),
+        (
+            [REFERENCE, (2, 3000, 0)],
+            [
+                "The clock of 1 other machine is related to that of rank 0 on node0 with an error of at most 3.00 µs, by "
+                "sampled calls."
+            ],
+        ),
+        (
+            [REFERENCE, (1, 3000, 0), (2, 7000, 0), (3, 2 * 10**9, 10**9)],
+            [
+                "The clocks of 2 other machines are related to that of rank 0 on node0 with an error of at most 7.00 µs, "
+                "by sampled calls.",
+                "The clock of rank 3 on node1 jumped or changed its rate: calls contradict a constant rate by 1.00 s.",
+            ],
+        ),
+        (
+            [REFERENCE, (1, None, None), (2, None, None)],
+            [
+                "The clock of rank 1 on node0 (and 1 more machine) is not related to that of rank 0 on node0: there is no "
+                "sampled barrier, allreduce or alltoall that bounds it."
+            ],
+        ),
+    ],
+    ids=["one machine", "two machines", "one jumped", "unknown"],
+)
+def test_the_clocks_have_their_sentences(
+    run: Run, tmp_path: Path, clocks: list[tuple[int, int | None, int | None]], sentences: list[str]
+) -> None:
+    build = late_rank_builder(outside=True)
+    build.nodes = 2
+    for rank, error, excess in clocks:
+        add_clock(build, rank, error, excess)
+    build.write(tmp_path / "x.db")
+    printed = " ".join(run("waits", tmp_path / "x.db").stdout.split())
+    assert printed.partition("need not wait for each other")[2].strip() == " ".join(sentences)
+    found = json.loads(run("waits", tmp_path / "x.db", "--format", "json").stdout)["clocks"]
+    assert [(row["rank"], row["error_ns"], row["excess_ns"]) for row in found] == clocks
+    with open_profile(str(tmp_path / "x.db")) as connection:
+        assert read_waiting(connection, 10**6).facts["clocks"] == sentences
+
+
+def test_the_error_of_the_clocks_is_in_the_interval() -> None:
+    """All calls were sampled, so that there is no other error."""
+    share = waiting_share(500 * MS, 1000 * MS, [Sampled(100, 100, 1000 * MS, 500 * MS, 100 * MS, 1000 * MS)])
+    assert share.low is not None and share.high is not None
+    assert share.low <= 0.4 and share.high >= 0.6
 
 
 def test_profiles_that_cannot_have_samples_are_refused(run: Run) -> None:

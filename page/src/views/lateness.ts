@@ -132,7 +132,7 @@ export function lateness(context: Context, wait: Wait, place: number): Child[] {
   const { names, state, profile } = context;
   const { palette } = profile.facts;
   const title = `Who is waited for: ${wait.operation}, ${size(wait.bin)}, on ${names.family(wait.family)}`;
-  const across = wait.is_across ? " The clocks of several machines differ: who is last there follows from the shortest call." : "";
+  const across = wait.is_by_stay ? " The clocks of several machines differ: who is last there follows from who stayed for the shortest time." : "";
   const words = `${wait.is_waited ? "" : "Less than 1 % of the time is waiting. "}${wait.words}${across}`;
   const ranks = read(profile.waits, place);
   if (!ranks.length) {

@@ -19,7 +19,7 @@ from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 from commlens.render.units import share_text, time_text
 from commlens.selection import names
-from commlens.waiting.text import draw, draw_ranks, unsplit_lines
+from commlens.waiting.text import clock_sentences, draw, draw_ranks, unsplit_lines
 from commlens.waiting.waits import Waits, read_waits
 
 DEFAULT_TOP = 10
@@ -50,7 +50,8 @@ def waits(
     The time of a collective is waiting for others and the operation itself. Of some calls, spread over the run, all
     members have stored when they entered and left (COMMLENS_WAITING); they tell the two apart. In a barrier, an
     allreduce, an allgather, an alltoall or a reduce_scatter, every rank waits until the last one has entered. In a
-    broadcast or scatter the others wait for the root, in a reduce or gather the root for the others.
+    broadcast or scatter the others wait for the root, in a reduce or gather the root for the others. In a run on several
+    machines, the sampled calls also relate their clocks; the interval includes the error of this.
 
     Columns: time: of all ranks. waiting: share of this time in which ranks waited. interval: its 95 % interval; exact if
     every call was sampled, ? if too few were. operation/call: average time of a call without waiting. spread: median of
@@ -85,6 +86,7 @@ def as_dict(found: Waits) -> dict[str, object]:
     return {
         "waits": [{**wait.numbers(), "ranks": wait.ranks} for wait in found.waits],
         "unsplit": found.unsplit,
+        "clocks": found.clocks,
     }
 
 
@@ -106,3 +108,5 @@ def show(screen: Screen, found: Waits, top: int | None, nodes: dict[int, str] | 
         screen.lines([Text(""), Text("not split:", style="dim")])
         for line in lines:
             screen.lines(fold("  ", line, screen.width, "dim"))
+    for sentence in clock_sentences(found.clocks):
+        screen.lines([Text(""), *fold("", sentence, screen.width, "dim")])

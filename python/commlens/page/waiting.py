@@ -14,7 +14,14 @@ from commlens.base.errors import CommlensError
 from commlens.base.escape import Target, escape
 from commlens.page.pack import Packed, pack
 from commlens.profile import meta
-from commlens.waiting.text import LEAST_WAITING, REASONS, interval_text, last_text, pattern_sentences
+from commlens.waiting.text import (
+    LEAST_WAITING,
+    REASONS,
+    clock_sentences,
+    interval_text,
+    last_text,
+    pattern_sentences,
+)
 from commlens.waiting.waits import Wait, Waits, read_waits
 
 SHARE = 0.05
@@ -67,7 +74,7 @@ def line_of(wait: Wait, node_of: Mapping[int, str]) -> dict[str, Any]:
         "last": safe(last_text(wait)),
         "words": safe(pattern_sentences(wait, node_of)),
         "is_waited": wait.share.share >= LEAST_WAITING,
-        "is_across": wait.machines,
+        "is_by_stay": wait.by_stay,
     }
 
 
@@ -113,7 +120,7 @@ def read_waiting(connection: sqlite3.Connection, budget: int) -> Waiting:
     try:
         found, refused = read_waits(connection, (), ()), ""
     except CommlensError as error:
-        found, refused = Waits([], []), f"{error}. {REMEDY}"
+        found, refused = Waits([], [], []), f"{error}. {REMEDY}"
     if not (found.waits or found.unsplit or refused):
         refused = why_nothing(connection)
     node_of = dict(connection.execute("SELECT rank, node FROM rank").fetchall()) if found.waits else {}
@@ -124,6 +131,7 @@ def read_waiting(connection: sqlite3.Connection, budget: int) -> Waiting:
         "time_ns": found.time_ns,
         "lines": [line_of(wait, node_of) for wait in found.waits[:MOST_LINES]],
         "unsplit": [unsplit_of(row) for row in found.unsplit],
+        "clocks": [safe(sentence) for sentence in clock_sentences(found.clocks)],
         "sql": dict(found.statements),
     }
     lost = [

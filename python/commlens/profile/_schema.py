@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 11
+VERSION = 12
 APPLICATION_ID = 1129073742
 
 
@@ -640,10 +640,12 @@ CREATE TABLE waiting ( -- How long each rank waited for others in sampled collec
             Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin.', low=-2, high=63),
             Column('samples', 'INTEGER', '', 'Sampled calls, each counted once for all its members.'),
             Column('collectives', 'INTEGER', '', 'All calls, counted in the same way.'),
-            Column('across', 'INTEGER', '', 'Sampled calls whose members are on several machines. Their clocks differ, so waiting is computed from the durations: a rank waited as long as its call took longer than that of the last. Its error is the time from the first to the last return of a member.'),
+            Column('across', 'INTEGER', '', 'Sampled calls whose members are on several machines, whose clocks differ.'),
+            Column('by_clock', 'INTEGER', '', 'Those of them that were split by when the members entered, which table clock tells: collectives with a root. In the others waiting is computed from the durations: a rank waited as long as its call took longer than that of the last, as far as table clock allows it. Its error is the time from the first to the last return of a member, but not more than four times clock.error_ns.', null=True, since=12),
+            Column('clock_ns', 'INTEGER', 'ns', 'By how much waiting_ns may be wrong because the clocks are related with an error: for each call of by_clock and each member that may wait, twice the largest clock.error_ns of a member. This and by_clock are NULL in profiles of versions before 12.', null=True, since=12),
             Column('time_ns', 'INTEGER', 'ns', 'Time in the sampled calls, sum over the members.'),
             Column('waiting_ns', 'INTEGER', 'ns', 'The part of it in which members waited for others.'),
-            Column('error_ns', 'INTEGER', 'ns', 'Standard error of the waiting in all calls that view split estimates: 0 if every call was sampled, NULL if fewer than four were.', null=True),
+            Column('error_ns', 'INTEGER', 'ns', 'Standard error of the waiting in all calls that view split estimates: 0 if every call was sampled, NULL if fewer than four were. Plus clock_ns, scaled to all calls.', null=True),
             Column('spread_ns', 'INTEGER', 'ns', 'Median of the time from the first entry of a member to the last.'),
             Column('late_ns', 'INTEGER', 'ns', 'Sum over the samples of the time for which others waited for the last alone: from the entry of the last but one to its own; in a broadcast or scatter from the first entry of another rank to that of the root.'),
         ),
@@ -654,10 +656,12 @@ CREATE TABLE sampled ( -- The sampled collectives that could be split: one row p
   bin INTEGER, -- Message size bin, as in key.bin.
   samples INTEGER, -- Sampled calls, each counted once for all its members.
   collectives INTEGER, -- All calls, counted in the same way.
-  across INTEGER, -- Sampled calls whose members are on several machines. Their clocks differ, so waiting is computed from the durations: a rank waited as long as its call took longer than that of the last. Its error is the time from the first to the last return of a member.
+  across INTEGER, -- Sampled calls whose members are on several machines, whose clocks differ.
+  by_clock INTEGER, -- Those of them that were split by when the members entered, which table clock tells: collectives with a root. In the others waiting is computed from the durations: a rank waited as long as its call took longer than that of the last, as far as table clock allows it. Its error is the time from the first to the last return of a member, but not more than four times clock.error_ns.
+  clock_ns INTEGER, -- [ns] By how much waiting_ns may be wrong because the clocks are related with an error: for each call of by_clock and each member that may wait, twice the largest clock.error_ns of a member. This and by_clock are NULL in profiles of versions before 12.
   time_ns INTEGER, -- [ns] Time in the sampled calls, sum over the members.
   waiting_ns INTEGER, -- [ns] The part of it in which members waited for others.
-  error_ns INTEGER, -- [ns] Standard error of the waiting in all calls that view split estimates: 0 if every call was sampled, NULL if fewer than four were.
+  error_ns INTEGER, -- [ns] Standard error of the waiting in all calls that view split estimates: 0 if every call was sampled, NULL if fewer than four were. Plus clock_ns, scaled to all calls.
   spread_ns INTEGER, -- [ns] Median of the time from the first entry of a member to the last.
   late_ns INTEGER, -- [ns] Sum over the samples of the time for which others waited for the last alone: from the entry of the last but one to its own; in a broadcast or scatter from the first entry of another rank to that of the root.
   PRIMARY KEY (comm, op, bin)
@@ -666,6 +670,28 @@ CREATE TABLE sampled ( -- The sampled collectives that could be split: one row p
         key=('comm', 'op', 'bin'),
         since=11,
     ),
+    'clock': Relation(
+        'table',
+        'How the clocks of the machines are related, in a run on several machines: nobody leaves a barrier, an allreduce or an alltoall before all have entered, so each sampled one bounds the difference between two clocks, and all together the line that translates one into the other. All leave soon after the last has entered, which narrows these bounds: the median of the differences between exits is taken to be wrong by at most twice the time of the operation and the median deviation from it, or by more if the medians of different times contradict each other. In the index if the profile has shards.',
+        (
+            Column('rank', 'INTEGER', '', 'Lowest rank on the machine that has samples. The clock of the machine in the first row is the reference.'),
+            Column('calls', 'INTEGER', '', 'Sampled calls that bound its difference to the reference, or to a machine that is related to it; 0 for the reference.'),
+            Column('drift_ppm', 'REAL', '', 'By how many millionths the clock of the reference is faster than the rates tell that both machines have measured by their own system clocks. NULL if the clock is not related.', null=True),
+            Column('error_ns', 'INTEGER', 'ns', 'The translation is wrong by at most this at any time in which calls were sampled, if the rate is constant. NULL if the clock is not related.', null=True),
+            Column('excess_ns', 'INTEGER', 'ns', 'By how much the calls contradict a constant rate; 0: they do not. A clock that jumped or changed its rate has more; error_ns is at least twice as large.', null=True),
+        ),
+        """\
+CREATE TABLE clock ( -- How the clocks of the machines are related, in a run on several machines: nobody leaves a barrier, an allreduce or an alltoall before all have entered, so each sampled one bounds the difference between two clocks, and all together the line that translates one into the other. All leave soon after the last has entered, which narrows these bounds: the median of the differences between exits is taken to be wrong by at most twice the time of the operation and the median deviation from it, or by more if the medians of different times contradict each other. In the index if the profile has shards.
+  rank INTEGER PRIMARY KEY, -- Lowest rank on the machine that has samples. The clock of the machine in the first row is the reference.
+  calls INTEGER, -- Sampled calls that bound its difference to the reference, or to a machine that is related to it; 0 for the reference.
+  drift_ppm REAL, -- By how many millionths the clock of the reference is faster than the rates tell that both machines have measured by their own system clocks. NULL if the clock is not related.
+  error_ns INTEGER, -- [ns] The translation is wrong by at most this at any time in which calls were sampled, if the rate is constant. NULL if the clock is not related.
+  excess_ns INTEGER -- [ns] By how much the calls contradict a constant rate; 0: they do not. A clock that jumped or changed its rate has more; error_ns is at least twice as large.
+);
+""",
+        key=('rank',),
+        since=12,
+    ),
     'unsplit': Relation(
         'table',
         'Sampled collectives that could not be split into waiting and operation. In the index if the profile has shards.',
@@ -673,7 +699,7 @@ CREATE TABLE sampled ( -- The sampled collectives that could be split: one row p
             Column('comm', 'INTEGER', '', 'Communicator.', ref='comm.id'),
             Column('op', 'INTEGER', '', 'MPI procedure.', ref='op.id'),
             Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin.', low=-2, high=63),
-            Column('reason', 'TEXT', '', 'members: some members have no sample of the call, because they paused, had less memory, or ended early. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines, whose clocks differ. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members. prefix: a prefix sum, in which each rank waits for those below it.', values=('members', 'no data', 'machines', 'order', 'prefix')),
+            Column('reason', 'TEXT', '', 'members: some members have no sample of the call, because they paused, had less memory, or ended early. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines whose clocks are not related, or with an error that is longer than the call. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members. prefix: a prefix sum, in which each rank waits for those below it.', values=('members', 'no data', 'machines', 'order', 'prefix')),
             Column('calls', 'INTEGER', '', 'Number of sampled calls.'),
         ),
         """\
@@ -681,7 +707,7 @@ CREATE TABLE unsplit ( -- Sampled collectives that could not be split into waiti
   comm INTEGER REFERENCES comm(id), -- Communicator.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   bin INTEGER, -- Message size bin, as in key.bin.
-  reason TEXT, -- members: some members have no sample of the call, because they paused, had less memory, or ended early. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines, whose clocks differ. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members. prefix: a prefix sum, in which each rank waits for those below it.
+  reason TEXT, -- members: some members have no sample of the call, because they paused, had less memory, or ended early. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines whose clocks are not related, or with an error that is longer than the call. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members. prefix: a prefix sum, in which each rank waits for those below it.
   calls INTEGER, -- Number of sampled calls.
   PRIMARY KEY (comm, op, bin, reason)
 ) WITHOUT ROWID;

@@ -37,7 +37,7 @@ ROWS = (
     *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "waiting"),
 )
 NAMES = ("comm", "comm_set", "op", "flow", "region", "metric", "tag", "callsite", "key")
-OF_INDEX = ("meta", "setting", "coverage", "shard", "sampled", "unsplit")
+OF_INDEX = ("meta", "setting", "coverage", "shard", "clock", "sampled", "unsplit")
 
 # Each shard has the usual values of its own block in table key; the rows of its cell_row are differences to them.
 CELLS = """

@@ -93,7 +93,7 @@ def waiting_share(waiting_ns: float, time_ns: int, strata: Sequence[Sampled]) ->
         The samples of each communicator.
     """
     share = waiting_ns / time_ns
-    if all(one.samples == one.collectives for one in strata):
+    if all(one.samples == one.collectives and not one.error_ns for one in strata):
         return Share(share, share, share)
     if sum(one.samples for one in strata) < FEWEST_SAMPLES:
         return Share(share, None, None)

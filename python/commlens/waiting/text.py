@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from commlens.render.table import Column, Table
 from commlens.render.units import share_text, size_text, time_text
@@ -28,7 +29,7 @@ LEAST_WAITING = 0.01  # share from which on it says who is last
 REASONS = {
     "members": "some members have no sample of the call",
     "no data": "a block is empty, so that some members need not wait for each other",
-    "machines": "a rooted collective across machines, whose clocks differ",
+    "machines": "a rooted collective across machines, whose clocks are not known well enough",
     "order": "a member left before the one for which it waits had entered",
     "prefix": "a prefix sum, in which each rank waits for those below it",
 }
@@ -163,6 +164,47 @@ def draw_ranks(wait: Wait, nodes: dict[int, str]) -> Table:
             ]
         )
     return table
+
+
+def clock_sentences(clocks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return in sentences how well the clocks of several machines are related; nothing for one machine."""
+    if not clocks:
+        return []
+    first, *others = clocks
+    related = [clock for clock in others if clock["error_ns"] is not None]
+    jumped = [clock for clock in related if clock["excess_ns"]]
+    steady = [clock for clock in related if not clock["excess_ns"]]
+    sentences = []
+    if steady:
+        error = time_text(max(clock["error_ns"] for clock in steady))
+        which = f"{len(steady)} other machine{'s' * (len(steady) > 1)}"
+        sentences.append(
+            f"The clock{'s' * (len(steady) > 1)} of {which} {'are' if len(steady) > 1 else 'is'} related to that of "
+            f"{machine_text(first)} with an error of at most {error}, by sampled calls."
+        )
+    if jumped:
+        worst = max(jumped, key=lambda clock: float(clock["excess_ns"]))
+        sentences.append(
+            f"The clock of {machine_text(worst)} jumped or changed its rate: calls contradict a constant rate by "
+            f"{time_text(worst['excess_ns'])}{others_text(len(jumped) - 1)}."
+        )
+    unknown = [clock for clock in others if clock["error_ns"] is None]
+    if unknown:
+        sentences.append(
+            f"The clock of {machine_text(unknown[0])}{others_text(len(unknown) - 1)} is not related to that of "
+            f"{machine_text(first)}: there is no sampled barrier, allreduce or alltoall that bounds it."
+        )
+    return sentences
+
+
+def machine_text(clock: Mapping[str, Any]) -> str:
+    """Return the name of a machine by its lowest rank."""
+    return f"rank {clock['rank']} on {clock['node']}"
+
+
+def others_text(more: int) -> str:
+    """Return how many more machines a sentence is about."""
+    return f" (and {more:,} more machine{'s' * (more > 1)})" if more else ""
 
 
 def unsplit_lines(waits: Waits) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from commlens.profile.shape import has_rows
+from commlens.profile.shape import has_rows, has_table
 from commlens.reports.waiting import refuse_without_samples
 from commlens.selection.conditions import comm_conditions, quoted, where
 from commlens.waiting.estimate import Pattern, Sampled, Share, pattern_of, waiting_share
@@ -27,8 +27,8 @@ SELECT split.family, split.op, split.bin, family.name AS communicator, family.si
  ORDER BY split.waiting_ns DESC, split.time_ns DESC, communicator, operation, split.bin"""
 
 SAMPLED_SQL = """\
-SELECT comm.family, s.op, s.bin, s.comm, s.samples, s.collectives, s.across, s.time_ns, s.waiting_ns, s.error_ns,
-       s.spread_ns, s.late_ns, SUM(cell.time_ns) AS all_ns
+SELECT comm.family, s.op, s.bin, s.comm, s.samples, s.collectives, s.across - COALESCE(s.by_clock, 0) AS by_stay,
+       s.time_ns, s.waiting_ns, s.error_ns, s.spread_ns, s.late_ns, SUM(cell.time_ns) AS all_ns
   FROM sampled AS s JOIN comm ON comm.id = s.comm
        JOIN key ON key.comm = s.comm AND key.op = s.op AND key.bin = s.bin
        JOIN cell ON cell.key = key.id
@@ -51,6 +51,11 @@ SELECT comm.family, unsplit.op, unsplit.bin, family.name AS communicator, op.nam
  GROUP BY comm.family, unsplit.op, unsplit.bin, unsplit.reason
  ORDER BY calls DESC, communicator, operation, unsplit.bin, unsplit.reason"""
 
+CLOCKS_SQL = """\
+SELECT clock.rank, rank.node, clock.calls, clock.drift_ppm, clock.error_ns, clock.excess_ns
+  FROM clock JOIN rank ON rank.rank = clock.rank
+ ORDER BY clock.rank"""
+
 
 @dataclass(frozen=True)
 class Wait:
@@ -72,8 +77,8 @@ class Wait:
         Why the rank of pattern same is last: compute, mpi or "" for unknown.
     ranks : list of dict
         The rows of table waiting, summed over communicators and regions, by rank.
-    machines : bool
-        Whether some calls were across machines.
+    by_stay : bool
+        Whether some calls were across machines, and split by how long their members stayed in them.
     """
 
     row: Row
@@ -83,7 +88,7 @@ class Wait:
     pattern: Pattern
     cause: str
     ranks: list[Row]
-    machines: bool
+    by_stay: bool
 
     def numbers(self) -> Row:
         """Return all columns, for csv and json."""
@@ -118,10 +123,11 @@ class Wait:
 
 @dataclass(frozen=True)
 class Waits:
-    """All rows, the sampled calls that could not be split, and the statements that returned them."""
+    """All rows, the sampled calls that could not be split, the clocks, and the statements that returned them."""
 
     waits: list[Wait]
     unsplit: list[Row]
+    clocks: list[Row]
     statements: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -150,13 +156,15 @@ def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations:
     unsplit = (
         [dict(row) for row in connection.execute(unsplit_sql)] if has_rows(connection, "unsplit") else []
     )
+    clocks = [dict(row) for row in connection.execute(CLOCKS_SQL)] if has_table(connection, "clock") else []
     statements = [
         ("waits", split_sql),
         ("sampled", SAMPLED_SQL),
         ("ranks", RANKS_SQL),
         ("unsplit", unsplit_sql),
+        ("clocks", CLOCKS_SQL),
     ]
-    return Waits(waits, unsplit, statements)
+    return Waits(waits, unsplit, clocks, statements)
 
 
 def read_split(connection: sqlite3.Connection, sql: str) -> list[Wait]:
@@ -197,7 +205,7 @@ def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, s
         pattern,
         cause_of(pattern, ranks) if pattern.kind == "same" else "",
         sorted(ranks, key=lambda one: one["rank"]),
-        any(one["across"] for one in sampled),
+        any(one["by_stay"] for one in sampled),
     )
 
 

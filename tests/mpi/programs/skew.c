@@ -4,7 +4,7 @@
 // entered and left every call.  Usage: skew PATTERN CALLS MICROSECONDS OPERATION...
 //   PATTERN  late N: rank N is late; rotate: another rank every call; ladder: each rank later than the one below;
 //            root: rank 0 is late; others: all but rank 0; none
-// The processes must be on one machine, so that they have one clock.
+// The processes must be on one machine, so that they have one CLOCK_MONOTONIC_RAW.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int data[most_ranks * elements], result[most_ranks * elements], counts[mo
 
 static double now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 

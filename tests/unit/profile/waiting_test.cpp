@@ -26,7 +26,7 @@ Profile profile_of(int ranks, const std::vector<int>& machines, int first = 0, i
   for (int r = first; r < (end < 0 ? ranks : end); ++r) {
     Profile::Rank rank;
     rank.facts.rank = r;
-    rank.clock = {static_cast<Identity>(machines[static_cast<std::size_t>(r)] + 1), 0.5, 1000};
+    rank.clock = {static_cast<Identity>(machines[static_cast<std::size_t>(r)] + 1), 0.5, {}};
     profile.ranks.push_back(rank);
   }
   return profile;

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who keeps whom waiting on several hosts whose clocks differ: against a trace by a clock that they share."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from build_once import build_once
+from harness import PROGRAMS, Mpi, commlens
+from hosts import Hosts, run_on
+from profile_rows import Profile
+from test_waits import CALLS, MICROSECONDS, TOLERANCE, Truth, truths, waits
+
+OPERATIONS = ("allreduce", "barrier", "bcast", "scatter", "reduce", "gather")
+WAITED = {
+    "root": ("MPI_Bcast", "MPI_Scatter"),
+    "others": ("MPI_Reduce", "MPI_Gather"),
+    "late": ("MPI_Reduce", "MPI_Gather"),
+}
+"""The collectives with a root that take longer than the clocks may be wrong, by who is late."""
+
+
+def skewed(mpi: Mpi, *arguments: object, **settings: str) -> tuple[dict[str, Truth], Path]:
+    """Run skew.c on four hosts whose clocks differ; return its trace and the profile."""
+    hosts = Hosts(mpi.fresh("several"), 4, 1, without_tsc=True)
+    shifted = mpi.programs / "shifted_clock.so"
+    build_once(shifted, ["cc", "-O2", "-shared", "-fPIC", str(PROGRAMS / "shifted_clock.c")])
+    command = [mpi.compile("skew.c"), *map(str, arguments)]
+    result = run_on(mpi, hosts, *command, everywhere=settings, preload=[shifted])
+    assert result.rc == 0, result
+    return truths(result.stdout), result.profile
+
+
+@pytest.mark.parametrize("pattern", [("root",), ("others",), ("late", 2)], ids=lambda p: str(p[0]))
+def test_clocks_that_differ_by_seconds_and_drift_are_related(mpi: Mpi, pattern: tuple[object, ...]) -> None:
+    truth, path = skewed(mpi, *pattern, CALLS, MICROSECONDS, *OPERATIONS, SHIFTED_PPM="100")
+    found = waits(path)
+    profile = Profile(path)
+    profile.check_waiting()
+    clocks = profile.rows("SELECT rank, calls, drift_ppm, error_ns, excess_ns FROM clock ORDER BY rank")
+    assert [clock["rank"] for clock in clocks] == [0, 1, 2, 3]
+    assert (clocks[0]["calls"], clocks[0]["error_ns"]) == (0, 0)
+    for rank, clock in enumerate(clocks[1:], 1):
+        assert clock["calls"] == 2 * CALLS
+        assert clock["error_ns"] < 1_000_000
+        # The shift itself is in no table: it would show as waiting of a second.
+        length = 2 * CALLS * MICROSECONDS * 1000  # ns, at least, between the first bound and the last
+        assert clock["drift_ppm"] == pytest.approx(-100 * rank, abs=2e6 * clock["error_ns"] / length + 5)
+    for operation in ("MPI_Allreduce", "MPI_Barrier", *WAITED[str(pattern[0])]):
+        row = found[operation]
+        (clock,) = profile.rows(
+            "SELECT SUM(across) AS across, SUM(clock_ns) AS clock_ns FROM sampled JOIN op ON op.id = op "
+            f"JOIN comm ON comm.id = comm WHERE op.name = '{operation}' AND comm.name LIKE 'd%'"
+        )
+        assert row["samples"] == clock["across"]
+        assert row["samples"] >= 0.9 * CALLS, operation
+        error = clock["clock_ns"] or 4 * CALLS * len(clocks) * max(one["error_ns"] for one in clocks)
+        tolerance = TOLERANCE * truth[operation].time + error
+        assert row["waiting_ns"] == pytest.approx(truth[operation].waiting, abs=tolerance), operation
+
+
+def test_a_clock_that_jumps_is_noticed_and_nothing_is_claimed_by_it(mpi: Mpi) -> None:
+    truth, path = skewed(
+        mpi, "root", CALLS, MICROSECONDS, "allreduce", "bcast", "barrier", SHIFTED_JUMP="0.25"
+    )
+    profile = Profile(path)
+    jumped = profile.column("SELECT rank FROM clock WHERE excess_ns > 100000000")
+    assert jumped == [1]
+    found = waits(path)
+    for operation in ("MPI_Allreduce", "MPI_Barrier"):
+        row = found[operation]
+        # By how long they stay, with the call of rank 1 in which its clock jumps by a second.
+        assert row["waiting_ns"] == pytest.approx(
+            truth[operation].waiting, abs=0.2 * truth[operation].time + 1.05e9
+        )
+    assert {
+        row["reason"] for row in json.loads(commlens("waits", path, "--format", "json").stdout)["unsplit"]
+    } >= {"machines"}
+    said = commlens("waits", path).stdout
+    assert re.search(r"The clock of rank 1 on h2p\d+ jumped or changed its rate", " ".join(said.split()))
