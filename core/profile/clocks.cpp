@@ -21,7 +21,9 @@ constexpr double largest_drift = 500e-6;
 
 double difference(Ticks a, Ticks b) { return a >= b ? static_cast<double>(a - b) : -static_cast<double>(b - a); }
 
+// Damaged arenas may contain any number.
 Ticks shifted(Ticks t, double by) {
+  if (!(std::abs(by) < 0x1p62)) return t;
   if (by >= 0) return t + static_cast<Ticks>(by + 0.5);
   const auto back = static_cast<Ticks>(0.5 - by);
   return t > back ? t - back : 0;
@@ -177,8 +179,8 @@ class Relations {
     };
     said.corridor.upper.push_back(bound(times.last_entered, known.first_left));
     said.corridor.lower.push_back(bound(times.first_left, known.last_entered));
-    said.exits.push_back({bound(times.first_left, known.first_left),
-                          static_cast<double>(shortest) / reference_->ns_per_tick});
+    said.exits.push_back(
+        {bound(times.first_left, known.first_left), static_cast<double>(shortest) / reference_->ns_per_tick});
     said.error = std::max(said.error, by.error);
     ++line.calls;
   }
@@ -241,7 +243,10 @@ class Relations {
     const MachineFacts& machine = machines_[static_cast<std::size_t>(&line - lines_.data())];
     const double begin = difference(machine.first, said.from), end = difference(machine.last, said.from);
     const CorridorLine best = line_between(said, begin, std::max(end, begin + 1), largest_drift * nominal(line));
-    const auto in_ns = [&](double ticks) { return static_cast<Ns>(std::ceil(ticks * reference_->ns_per_tick)); };
+    const auto in_ns = [&](double ticks) {
+      const double ns = std::ceil(ticks * reference_->ns_per_tick);
+      return ns >= 0 && ns < 0x1p62 ? static_cast<Ns>(ns) : Ns{1} << 62;
+    };
     line.is_known = true;
     line.slope = nominal(line) + best.slope;
     line.drift = best.slope / nominal(line);
@@ -261,6 +266,11 @@ class Relations {
 
 Ticks ClockLine::translated(Ticks t) const { return shifted(to, slope * difference(t, from)); }
 
+bool has_machines(const Profile& profile) {
+  return std::any_of(profile.ranks.begin(), profile.ranks.end(),
+                     [&](const Profile::Rank& r) { return r.clock.machine != profile.ranks.front().clock.machine; });
+}
+
 ClockFacts clock_facts(const Profile& profile) {
   const std::map<int, RankClock> clocks = clocks_of(profile);
   ClockFacts facts;
@@ -269,7 +279,13 @@ ClockFacts clock_facts(const Profile& profile) {
     const Ticks left = row->entered + row->spent;
     add(facts.machines, {clock.machine, row->rank, clock.ns_per_tick, row->entered, left});
     if (!is_for_all(row->op)) continue;
-    CallTimes one{row->comm, row->op, row->bin, row->number, 1, row->flags, spent_ns(*row, clock),
+    CallTimes one{row->comm,
+                  row->op,
+                  row->bin,
+                  row->number,
+                  1,
+                  row->flags,
+                  spent_ns(*row, clock),
                   {{clock.machine, row->entered, left}}};
     if (facts.calls.empty() || facts.calls.back().place() != one.place()) {
       facts.calls.push_back(std::move(one));

@@ -15,10 +15,10 @@
 // the last entry on one machine was before the first exit on another one, and the reverse.  Over the run, these bounds
 // leave a corridor for the line that translates one clock into the other (profile/corridor.h).  No message is needed.
 //
-// The corridor is as wide as the members of the two machines wait for others.  All leave soon after the last has entered,
-// so that the median of the differences between their exits narrows it: it is taken to be wrong by no more than twice the
-// sum of the shortest stay of a member, which is the time of the operation, and the median deviation; or by more if the
-// medians of different times contradict each other.
+// The corridor is as wide as the members of the two machines wait for others.  All leave soon after the last has
+// entered, so that the median of the differences between their exits narrows it: it is taken to be wrong by no more
+// than twice the sum of the shortest stay of a member, which is the time of the operation, and the median deviation; or
+// by more if the medians of different times contradict each other.
 namespace commlens {
 
 class Profile;
@@ -75,6 +75,9 @@ struct ClockFacts {
   std::vector<CallTimes> calls;        // by place()
   std::vector<MachineFacts> machines;  // by identity
 };
+
+// Returns whether the ranks of a profile are on several machines.
+bool has_machines(const Profile& profile);
 
 // Returns what the samples of a profile's ranks say about their clocks.  pre: the profile is settled.
 ClockFacts clock_facts(const Profile& profile);

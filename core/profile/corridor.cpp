@@ -8,7 +8,7 @@
 namespace commlens {
 namespace {
 
-constexpr int steps = 120;  // of a search; each leaves two thirds of an interval, or half
+constexpr int steps = 64;  // of a search; each leaves two thirds of an interval, or half
 
 // Leaves only the corners of the convex hull that can touch a line from one side.  sign: 1: of upper bounds, -1: of
 // lower bounds.

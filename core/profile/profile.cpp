@@ -433,8 +433,10 @@ void Profile::settle_peers(const Dictionary::Numbers& numbers) {
 
 void Profile::finish() {
   settle(dictionary.catalogue(), dictionary.size());
-  clocks = related(clock_facts(*this), *this);
-  set_lines(*this, clocks);
+  if (has_machines(*this)) {
+    clocks = related(clock_facts(*this), *this);
+    set_lines(*this, clocks);
+  }
   SampledCalls calls = sampled_calls(*this);
   split(*this, calls);
   sum_up(*this, calls);

@@ -12,9 +12,11 @@ from build_once import build_once
 from harness import PROGRAMS, Mpi, commlens
 from hosts import Hosts, run_on
 from profile_rows import Profile
-from test_waits import CALLS, MICROSECONDS, TOLERANCE, Truth, truths, waits
+from test_waits import TOLERANCE, Truth, truths, waits
 
-OPERATIONS = ("allreduce", "barrier", "bcast", "scatter", "reduce", "gather")
+OPERATIONS = ("allreduce", "bcast", "scatter", "reduce", "gather", "barrier")
+CALLS, MICROSECONDS = 40, 10_000
+"""Four ranks that share two processors leave a call milliseconds apart when the machine is busy."""
 WAITED = {
     "root": ("MPI_Bcast", "MPI_Scatter"),
     "others": ("MPI_Reduce", "MPI_Gather"),
@@ -45,7 +47,7 @@ def test_clocks_that_differ_by_seconds_and_drift_are_related(mpi: Mpi, pattern: 
     assert (clocks[0]["calls"], clocks[0]["error_ns"]) == (0, 0)
     for rank, clock in enumerate(clocks[1:], 1):
         assert clock["calls"] == 2 * CALLS
-        assert clock["error_ns"] < 1_000_000
+        assert clock["error_ns"] < 2_000_000
         # The shift itself is in no table: it would show as waiting of a second.
         length = 2 * CALLS * MICROSECONDS * 1000  # ns, at least, between the first bound and the last
         assert clock["drift_ppm"] == pytest.approx(-100 * rank, abs=2e6 * clock["error_ns"] / length + 5)
@@ -63,21 +65,18 @@ def test_clocks_that_differ_by_seconds_and_drift_are_related(mpi: Mpi, pattern: 
 
 
 def test_a_clock_that_jumps_is_noticed_and_nothing_is_claimed_by_it(mpi: Mpi) -> None:
-    truth, path = skewed(
-        mpi, "root", CALLS, MICROSECONDS, "allreduce", "bcast", "barrier", SHIFTED_JUMP="0.25"
-    )
+    _, path = skewed(mpi, "root", CALLS, MICROSECONDS, "allreduce", "bcast", "barrier", SHIFTED_JUMP="0.25")
     profile = Profile(path)
     jumped = profile.column("SELECT rank FROM clock WHERE excess_ns > 100000000")
     assert jumped == [1]
+    # By how long the members stay.
     found = waits(path)
-    for operation in ("MPI_Allreduce", "MPI_Barrier"):
-        row = found[operation]
-        # By how long they stay, with the call of rank 1 in which its clock jumps by a second.
-        assert row["waiting_ns"] == pytest.approx(
-            truth[operation].waiting, abs=0.2 * truth[operation].time + 1.05e9
-        )
-    assert {
-        row["reason"] for row in json.loads(commlens("waits", path, "--format", "json").stdout)["unsplit"]
-    } >= {"machines"}
+    assert {found[name]["samples"] for name in ("MPI_Allreduce", "MPI_Barrier")} == {CALLS}
+    broadcasts = (
+        "SELECT SUM(s.samples) AS n FROM sampled AS s JOIN op ON op.id = s.op WHERE op.name = 'MPI_Bcast'"
+    )
+    assert (profile.rows(broadcasts)[0]["n"] or 0) <= 1  # the one in which the clock jumped took a second
+    unsplit = json.loads(commlens("waits", path, "--op", "Bcast", "--format", "json").stdout)["unsplit"]
+    assert [row["reason"] for row in unsplit] == ["machines"]
     said = commlens("waits", path).stdout
     assert re.search(r"The clock of rank 1 on h2p\d+ jumped or changed its rate", " ".join(said.split()))
