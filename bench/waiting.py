@@ -53,7 +53,7 @@ ARGUMENTS: dict[str, tuple[int, ...]] = {
     "sample_sort": (3_000, 6_000),
     "closure": (4_000, 8),
 }
-"""Programs with one thread, in C, and arguments with which they make tens of thousands of collectives in some seconds."""
+"""Single-threaded C programs, and arguments with which each makes tens of thousands of collectives within seconds."""
 
 LEAST_NS = 1_000
 """Calls that take less are left out: the two tools look at the clock some 50 ns apart."""

@@ -209,8 +209,9 @@ bool sums_at_root(Group& group, std::vector<std::uint64_t>& values) {
   return tree.parent < 0 || put(group, tree.parent, bytes) != Passed::broken;
 }
 
-// Collective: merges what all blocks have.  bytes: afterwards what this block and those below it have, on rank 0 all.
-// write: returns the bytes of this block; add: adds those of another one.  Returns false if communication failed.
+// Collective: merges the data of all blocks at rank 0.  add: adds the data of another block to that of this one; write:
+// serialises the result.  bytes: afterwards the result; on rank 0 that of all blocks.  Returns false if communication
+// failed.
 template <class Add, class Write>
 bool merge_blocks(Group& leaders, std::vector<char>& bytes, Add add, Write write) {
   const Tree tree = tree_of(leaders);

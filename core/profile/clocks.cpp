@@ -29,7 +29,7 @@ Ticks shifted(Ticks t, double by) {
   return t > back ? t - back : 0;
 }
 
-// Finds the entry of a machine in a list by identity, or where it belongs.
+// Returns where a machine is in a list that is sorted by identity, or where to insert it.
 template <class List>
 auto place_of(List& list, Identity machine) {
   return std::lower_bound(list.begin(), list.end(), machine,

@@ -27,7 +27,6 @@ struct CorridorLine {
 // Returns the line whose largest distance from any line through the corridor is the smallest, between x = begin and
 // x = end.  steepest: limit of the absolute value of the slope of all lines.  pre: there are bounds on both sides, and
 // begin < end.
-//
 CorridorLine line_through(Corridor corridor, double begin, double end, double steepest);
 
 }  // namespace commlens

@@ -144,7 +144,7 @@ bool has_no_data(std::uint32_t op, std::uint32_t bin, std::uint32_t flags);
 // Returns the calls that the ranks of a profile have sampled.  pre: the profile is settled.
 SampledCalls sampled_calls(const Profile& profile);
 
-// Merges two lists by place(); `add` adds the second of two items of one place to the first.
+// Merges two lists that are sorted by place().  add(a, b): adds b to a; both have the same place.
 template <class Item, class Add>
 void merge_by_place(std::vector<Item>& to, const std::vector<Item>& more, Add add) {
   std::vector<Item> all;

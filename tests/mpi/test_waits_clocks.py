@@ -62,7 +62,7 @@ def check_waiting(profile: Profile, operation: str, truth: Truth, error_ns: int)
     )
     unsplit = profile.rows(f"SELECT reason, calls FROM unsplit {of_duplicate}")
     assert split["across"] == split["samples"]
-    # A call in which nobody stayed longer than the clocks may be wrong; the root of others was late itself.
+    # Calls that took less time than the error of the clocks, for example because the root itself came late.
     assert {row["reason"] for row in unsplit} <= {"machines"}
     short = sum(row["calls"] for row in unsplit)
     assert split["samples"] + short == CALLS
