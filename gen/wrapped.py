@@ -56,6 +56,19 @@ class Wrapped:
         return self.policy.of_class.peers if self.policy.volume and not self.is_persistent else ""
 
     @property
+    def sent_tag(self) -> str:
+        """The tag of a message that a call sends without waiting for it; empty if there is none."""
+        if (
+            self.policy.of_class.peers != "two_sided"
+            or self.form.partner("to")
+            or self.form.named("dest") is None
+        ):
+            return ""
+        is_partitioned = self.form.named("partitions") is not None
+        tags = ("sendtag", "tag")
+        return "" if is_partitioned else next(name for name in tags if self.form.named(name))
+
+    @property
     def is_sampled(self) -> bool:
         """Whether its calls are sampled, to split their time into waiting and operation."""
         return self.policy.of_rule.waits != "none" and self.request is None
@@ -172,6 +185,8 @@ class Wrapped:
             parts += [part for part in arrived if part not in parts]
         if self.is_sampled:
             parts.append("sampled")
+        if self.policy.of_class.peers == "two_sided" and {"out_message", "in_message"} & set(parts):
+            parts.append("messages")
         return " | ".join(f"CachedCall::{p}" for p in parts) or "CachedCall::nothing"
 
     @property

@@ -70,7 +70,8 @@ def nested(w: Wrapped) -> list[str]:
 def partners(w: Wrapped) -> list[str]:
     """Return the statements that store whom a blocking call sends to and receives from."""
     found = [("send_to", w.form.partner("to")), ("receive_from", w.form.partner("from"))]
-    return [f"  call.{what}({', '.join(of)});" for what, of in found if of is not None]
+    lines = [f"  call.{what}({', '.join(of)});" for what, of in found if of is not None]
+    return [*lines, f"  call.send_tag({w.sent_tag});"] if w.sent_tag else lines
 
 
 def started(w: Wrapped) -> list[str]:
@@ -105,7 +106,7 @@ def counted_as_before(w: Wrapped) -> list[str]:
     """Return the statements that count a call from the call cache."""
     if w.words is None:
         return []
-    arrived = [] if w.status is None else ["status_for.received()", "status_for.source()"]
+    arrived = [] if w.status is None else ["status_for.received()", "status_for.source()", "status_for.tag()"]
     lines = [
         "  if (rc == MPI_SUCCESS) {",
         f"    if (CachedCall* const again = call.find_cached({', '.join(w.words)})) {{",
@@ -144,7 +145,10 @@ def counted(w: Wrapped) -> list[str]:
         lines.append(f"  {cell}call.record_request(comm_view, {volume}, rc, {w.request.name}, {w.flags});")
     else:
         lines.append(f"  {cell}call.record(comm_view, {volume});")
-    if w.peers:
+    if w.peers == "two_sided":
+        tag = ", status_for.tag()" if w.status is not None else ""
+        lines.append(f"  call.two_sided(comm_view, volume, rc{tag});")
+    elif w.peers:
         lines.append(f"  call.{w.peers}(comm_view, volume);")
     if w.words is not None:
         lines.append(f"  call.cache<{w.parts}>(cell, {volume});")

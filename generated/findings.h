@@ -802,7 +802,8 @@ whole AS (
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_rank AS (
        SELECT comm, op, rank, SUM(last) AS last, SUM(late_ns) AS late_ns, SUM(outside_ns) AS outside_ns
-         FROM run CROSS JOIN waiting WHERE mpi >= 0.1 * total GROUP BY 1, 2, 3),
+         FROM run CROSS JOIN waiting JOIN op ON op.id = waiting.op
+        WHERE mpi >= 0.1 * total AND op.class = 'collective' GROUP BY 1, 2, 3),
      per_comm AS (
        SELECT comm, op, COUNT(*) AS members, SUM(outside_ns) AS outside_ns FROM per_rank GROUP BY 1, 2),
      counted AS (
@@ -906,7 +907,8 @@ whole AS (
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      waits AS (
        SELECT split.family, split.op, SUM(time_ns) AS time_ns, SUM(waiting_ns) AS waiting_ns
-         FROM run CROSS JOIN split WHERE mpi >= 0.1 * total GROUP BY 1, 2),
+         FROM run CROSS JOIN split JOIN op ON op.id = split.op
+        WHERE mpi >= 0.1 * total AND op.class = 'collective' GROUP BY 1, 2),
      known AS (
        SELECT comm.family, op, SUM(samples) AS samples, SUM(collectives) AS collectives,
               CASE WHEN COUNT(error_ns) = COUNT(*) THEN SUM(error_ns) END AS error_ns

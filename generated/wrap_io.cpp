@@ -998,7 +998,7 @@ COMMLENS_APART int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Dat
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1034,7 +1034,7 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1058,7 +1058,7 @@ COMMLENS_APART int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1094,7 +1094,7 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1136,7 +1136,7 @@ COMMLENS_APART int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* b
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1172,7 +1172,7 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1196,7 +1196,7 @@ COMMLENS_APART int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, voi
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1232,7 +1232,7 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1274,7 +1274,7 @@ COMMLENS_APART int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count,
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1310,7 +1310,7 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1352,7 +1352,7 @@ COMMLENS_APART int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, 
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1388,7 +1388,7 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
-      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }

@@ -19,7 +19,7 @@ COMMLENS_APART int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datat
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       return rc;
     }
   }
@@ -27,14 +27,14 @@ COMMLENS_APART int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datat
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Bsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Bsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Bsend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Bsend<entry>, entry, 40);
   call.send_to(dest, tag);
@@ -55,7 +55,7 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       return rc;
     }
   }
@@ -63,8 +63,8 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -73,6 +73,7 @@ int wrap_MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int d
   const auto next = next_of(&wrap_MPI_Bsend_init<entry>, entry, 42);
   Call call(op::MPI_Bsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
@@ -88,6 +89,7 @@ int wrap_MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   const auto next = next_of(&wrap_MPI_Bsend_init_c<entry>, entry, 43);
   Call call(op::MPI_Bsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
@@ -199,12 +201,13 @@ COMMLENS_APART int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype data
   const auto next = next_of(&wrap_MPI_Ibsend<entry>, entry, 263);
   Call call(op::MPI_Ibsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -213,16 +216,17 @@ COMMLENS_APART int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype data
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Ibsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Ibsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Ibsend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Ibsend<entry>, entry, 263);
+  call.send_tag(tag);
   call.start_in(op::MPI_Ibsend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   Cell& cell = call.count(rc);
@@ -235,12 +239,13 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const auto next = next_of(&wrap_MPI_Ibsend_c<entry>, entry, 264);
   Call call(op::MPI_Ibsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -249,8 +254,8 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -283,7 +288,7 @@ int wrap_MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* me
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
-  call.two_sided(comm_view, volume);
+  call.two_sided(comm_view, volume, rc);
   return rc;
 }
 
@@ -302,7 +307,7 @@ int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mes
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
-  call.two_sided(comm_view, volume);
+  call.two_sided(comm_view, volume, rc);
   return rc;
 }
 
@@ -356,7 +361,7 @@ COMMLENS_APART int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, i
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
-  call.two_sided(comm_view, volume);
+  call.two_sided(comm_view, volume, rc);
   call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
@@ -392,7 +397,7 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
-  call.two_sided(comm_view, volume);
+  call.two_sided(comm_view, volume, rc);
   call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
@@ -402,12 +407,13 @@ COMMLENS_APART int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype data
   const auto next = next_of(&wrap_MPI_Irsend<entry>, entry, 309);
   Call call(op::MPI_Irsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -416,16 +422,17 @@ COMMLENS_APART int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype data
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Irsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Irsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Irsend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Irsend<entry>, entry, 309);
+  call.send_tag(tag);
   call.start_in(op::MPI_Irsend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   Cell& cell = call.count(rc);
@@ -438,12 +445,13 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const auto next = next_of(&wrap_MPI_Irsend_c<entry>, entry, 310);
   Call call(op::MPI_Irsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -452,8 +460,8 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -462,12 +470,13 @@ COMMLENS_APART int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datat
   const auto next = next_of(&wrap_MPI_Isend<entry>, entry, 318);
   Call call(op::MPI_Isend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -476,16 +485,17 @@ COMMLENS_APART int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datat
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Isend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Isend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Isend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Isend<entry>, entry, 318);
+  call.send_tag(tag);
   call.start_in(op::MPI_Isend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   Cell& cell = call.count(rc);
@@ -498,12 +508,13 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const auto next = next_of(&wrap_MPI_Isend_c<entry>, entry, 319);
   Call call(op::MPI_Isend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -512,8 +523,8 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -522,12 +533,13 @@ COMMLENS_APART int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Da
   const auto next = next_of(&wrap_MPI_Isendrecv<entry>, entry, 320);
   Call call(op::MPI_Isendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  call.send_tag(sendtag);
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -536,16 +548,17 @@ COMMLENS_APART int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Da
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message> call(op::MPI_Isendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages> call(op::MPI_Isendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Isendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   const auto next = next_of(&wrap_MPI_Isendrecv<entry>, entry, 320);
+  call.send_tag(sendtag);
   call.start_in(op::MPI_Isendrecv, comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   Cell& cell = call.count(rc);
@@ -558,12 +571,13 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const auto next = next_of(&wrap_MPI_Isendrecv_c<entry>, entry, 321);
   Call call(op::MPI_Isendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  call.send_tag(sendtag);
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(*again);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -572,8 +586,8 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -582,12 +596,13 @@ COMMLENS_APART int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Isendrecv_replace<entry>, entry, 322);
   Call call(op::MPI_Isendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  call.send_tag(sendtag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -596,16 +611,17 @@ COMMLENS_APART int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv_replace(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Isendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Isendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Isendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   const auto next = next_of(&wrap_MPI_Isendrecv_replace<entry>, entry, 322);
+  call.send_tag(sendtag);
   call.start_in(op::MPI_Isendrecv_replace, comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   Cell& cell = call.count(rc);
@@ -618,12 +634,13 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   const auto next = next_of(&wrap_MPI_Isendrecv_replace_c<entry>, entry, 323);
   Call call(op::MPI_Isendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  call.send_tag(sendtag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -632,8 +649,8 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv_replace(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -642,12 +659,13 @@ COMMLENS_APART int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype data
   const auto next = next_of(&wrap_MPI_Issend<entry>, entry, 324);
   Call call(op::MPI_Issend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -656,16 +674,17 @@ COMMLENS_APART int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype data
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Issend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Issend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Issend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Issend<entry>, entry, 324);
+  call.send_tag(tag);
   call.start_in(op::MPI_Issend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   Cell& cell = call.count(rc);
@@ -678,12 +697,13 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const auto next = next_of(&wrap_MPI_Issend_c<entry>, entry, 325);
   Call call(op::MPI_Issend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -692,8 +712,8 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -729,7 +749,7 @@ int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* mes
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
+  call.two_sided(comm_view, volume, rc, status_for.tag());
   return rc;
 }
 
@@ -750,7 +770,7 @@ int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mess
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
+  call.two_sided(comm_view, volume, rc, status_for.tag());
   return rc;
 }
 
@@ -853,7 +873,7 @@ COMMLENS_APART int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, in
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::receives | CachedCall::in_message>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives | CachedCall::in_message | CachedCall::messages>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -862,14 +882,14 @@ COMMLENS_APART int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, in
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::receives | CachedCall::in_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc, status_for.tag());
+  call.cache<CachedCall::receives | CachedCall::in_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  CachedPath<CachedCall::receives | CachedCall::in_message> call(op::MPI_Recv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::receives | CachedCall::in_message | CachedCall::messages> call(op::MPI_Recv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Recv<entry>(buf, count, datatype, source, tag, comm, status);
   const auto next = next_of(&wrap_MPI_Recv<entry>, entry, 379);
   StatusFor status_for(status);
@@ -892,7 +912,7 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::receives | CachedCall::in_message>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::receives | CachedCall::in_message | CachedCall::messages>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -901,8 +921,8 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::receives | CachedCall::in_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc, status_for.tag());
+  call.cache<CachedCall::receives | CachedCall::in_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -947,7 +967,7 @@ COMMLENS_APART int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datat
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       return rc;
     }
   }
@@ -955,14 +975,14 @@ COMMLENS_APART int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datat
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Rsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Rsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Rsend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 413);
   call.send_to(dest, tag);
@@ -983,7 +1003,7 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       return rc;
     }
   }
@@ -991,8 +1011,8 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -1001,6 +1021,7 @@ int wrap_MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int d
   const auto next = next_of(&wrap_MPI_Rsend_init<entry>, entry, 415);
   Call call(op::MPI_Rsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
@@ -1016,6 +1037,7 @@ int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   const auto next = next_of(&wrap_MPI_Rsend_init_c<entry>, entry, 416);
   Call call(op::MPI_Rsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
@@ -1037,7 +1059,7 @@ COMMLENS_APART int wrap_MPI_Send(const void* buf, int count, MPI_Datatype dataty
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       return rc;
     }
   }
@@ -1045,14 +1067,14 @@ COMMLENS_APART int wrap_MPI_Send(const void* buf, int count, MPI_Datatype dataty
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Send, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Send, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Send<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Send<entry>, entry, 429);
   call.send_to(dest, tag);
@@ -1073,7 +1095,7 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       return rc;
     }
   }
@@ -1081,8 +1103,8 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -1091,6 +1113,7 @@ int wrap_MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int de
   const auto next = next_of(&wrap_MPI_Send_init<entry>, entry, 431);
   Call call(op::MPI_Send_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
@@ -1106,6 +1129,7 @@ int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype
   const auto next = next_of(&wrap_MPI_Send_init_c<entry>, entry, 432);
   Call call(op::MPI_Send_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
@@ -1129,7 +1153,7 @@ COMMLENS_APART int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Dat
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1138,14 +1162,14 @@ COMMLENS_APART int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Dat
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc, status_for.tag());
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message> call(op::MPI_Sendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages> call(op::MPI_Sendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Sendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   const auto next = next_of(&wrap_MPI_Sendrecv<entry>, entry, 433);
   StatusFor status_for(status);
@@ -1170,7 +1194,7 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1179,8 +1203,8 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc, status_for.tag());
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -1197,7 +1221,7 @@ COMMLENS_APART int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype 
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message | CachedCall::messages>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1206,14 +1230,14 @@ COMMLENS_APART int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype 
   if (rc == MPI_SUCCESS) volume.sendrecv_replace(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc, status_for.tag());
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message> call(op::MPI_Sendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message | CachedCall::messages> call(op::MPI_Sendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Sendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   const auto next = next_of(&wrap_MPI_Sendrecv_replace<entry>, entry, 435);
   StatusFor status_for(status);
@@ -1238,7 +1262,7 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message>(*again, status_for.received(), status_for.source());
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message | CachedCall::messages>(*again, status_for.received(), status_for.source(), status_for.tag());
       return rc;
     }
   }
@@ -1247,8 +1271,8 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   if (rc == MPI_SUCCESS) volume.sendrecv_replace(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc, status_for.tag());
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -1289,7 +1313,7 @@ COMMLENS_APART int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datat
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       return rc;
     }
   }
@@ -1297,14 +1321,14 @@ COMMLENS_APART int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datat
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Ssend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Ssend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Ssend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 453);
   call.send_to(dest, tag);
@@ -1325,7 +1349,7 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<CachedCall::sends | CachedCall::out_message>(*again);
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(*again);
       return rc;
     }
   }
@@ -1333,8 +1357,8 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
-  call.two_sided(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
+  call.two_sided(comm_view, volume, rc);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
 }
 
@@ -1343,6 +1367,7 @@ int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int d
   const auto next = next_of(&wrap_MPI_Ssend_init<entry>, entry, 455);
   Call call(op::MPI_Ssend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
@@ -1358,6 +1383,7 @@ int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   const auto next = next_of(&wrap_MPI_Ssend_init_c<entry>, entry, 456);
   Call call(op::MPI_Ssend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  call.send_tag(tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();

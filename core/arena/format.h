@@ -18,7 +18,7 @@
 namespace commlens::arena {
 
 inline constexpr char magic[8] = {'C', 'L', 'A', 'R', 'E', 'N', 'A', '\n'};
-inline constexpr std::uint32_t version = 7;
+inline constexpr std::uint32_t version = 8;
 inline constexpr std::uint64_t alignment = 64;
 inline constexpr std::uint64_t header_bytes = 4096;
 
@@ -39,9 +39,11 @@ enum class Kind : std::uint32_t {
   regions = 7,  // arrays of RegionCell, MetricCell and LoopCell, like cells
   metrics = 8,
   loops = 9,
-  peers = 10,    // an array of PeerCell (hot/peer_cell.h), like cells
-  samples = 11,  // an array of SampleChunk (hot/samples.h)
+  peers = 10,     // an array of PeerCell (hot/peer_cell.h), like cells
+  samples = 11,   // an array of SampleChunk (hot/samples.h)
+  messages = 12,  // an array of MessageChunk (hot/messages.h)
 };
+inline constexpr Kind last_kind = Kind::messages;
 
 // Why the process ended, as far as it could record that.  A fatal signal is stored as `signal` plus its number.
 enum class State : std::uint32_t {

@@ -22,13 +22,13 @@ struct Outline {
   unsigned long aggregators = 0;
   std::uint64_t rows = 0;  // cells of all ranks
   SlicePlan slices;
-  std::uint32_t samples = most_samples;  // of each stratum
+  SampleLimits samples;
 };
 
 // Collective: reduces the contributions of the ranks to the outline of their profile.  Returns false if communication
 // failed.
 bool outline(Group& group, const Contribution& own, Outline& result) {
-  enum : std::size_t { in_session, summary, unwanted, aggregators, strata, cells, first_of_slices };
+  enum : std::size_t { in_session, summary, unwanted, aggregators, strata, channels, cells, first_of_slices };
   std::vector<std::uint64_t> values(first_of_slices + SliceRows::size);
   values[in_session] = own.in_session ? 1 : 0;
   values[summary] = own.summary ? 1 : 0;
@@ -39,6 +39,7 @@ bool outline(Group& group, const Contribution& own, Outline& result) {
     const CountedRegions& regions = own.counted->regions;
     values[cells] = own.counted->cells.size() + regions.times.size() + regions.loops.size() + regions.values.size();
     values[strata] = own.counted->samples.size();
+    values[channels] = own.counted->messages.size();
     slices = SliceRows(*own.counted);
   }
   std::copy(slices.numbers.begin(), slices.numbers.end(), values.begin() + first_of_slices);
@@ -50,7 +51,8 @@ bool outline(Group& group, const Contribution& own, Outline& result) {
   const auto fold = [&](std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& one) {
     SliceRows rows = rows_in(sum);
     rows.add(rows_in(one));
-    for (const std::size_t i : {in_session, summary, unwanted, aggregators, strata}) sum[i] = std::max(sum[i], one[i]);
+    for (const std::size_t i : {in_session, summary, unwanted, aggregators, strata, channels})
+      sum[i] = std::max(sum[i], one[i]);
     sum[cells] += one[cells];
     std::copy(rows.numbers.begin(), rows.numbers.end(), sum.begin() + first_of_slices);
   };
@@ -60,7 +62,7 @@ bool outline(Group& group, const Contribution& own, Outline& result) {
   result.unwanted = values[unwanted] != 0;
   result.aggregators = static_cast<unsigned long>(values[aggregators]);
   result.rows = values[cells];
-  result.samples = samples_for(static_cast<std::uint64_t>(group.size()), values[strata]);
+  result.samples = limits_for(static_cast<std::uint64_t>(group.size()), values[strata], values[channels]);
   result.slices = rows_in(values).within(slice_rows_for(result.rows));
   return true;
 }

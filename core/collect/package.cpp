@@ -182,6 +182,7 @@ struct Referenced {
     }
     for (const auto& [at, sum] : counted.peers) comms[comm_of_peer(at.first)] = 1;
     for (const StratumSamples& stratum : counted.samples) comms[comm_of_key(stratum.key)] = 1;
+    for (const ChannelSamples& channel : counted.messages) comms[comm_of_channel(channel.key)] = 1;
     // Communicators that the application created are sent even if it never used them; MPI_COMM_SELF and sets only if it
     // used them.  Children come after their parents, and sets after their members.  One pass from the end therefore
     // finds all communicators that others refer to.
@@ -202,8 +203,8 @@ struct Referenced {
 // Writes one process; Profile::read() reads it in the same order.
 class Package {
  public:
-  Package(const Counted& counted, bool is_summary, std::uint32_t samples)
-      : counted_(counted), scale_(counted.scale), is_summary_(is_summary), samples_(samples), referenced_(counted) {}
+  Package(const Counted& counted, bool is_summary, const SampleLimits& limits)
+      : counted_(counted), scale_(counted.scale), is_summary_(is_summary), limits_(limits), referenced_(counted) {}
 
   std::vector<char> bytes(Clocked collecting, const Sliced& slices, bool slices_folded) {
     write_facts();
@@ -215,6 +216,7 @@ class Package {
     write(out_, counted_.regions, scale_);
     write(out_, is_summary_ ? Peers() : counted_.peers, slices.width);
     write_samples();
+    write_channels();
     out_.number(counted_.notices.size());
     for (const NoticeText& notice : counted_.notices) {
       out_.number(static_cast<std::uint64_t>(notice.kind));
@@ -351,7 +353,7 @@ class Package {
     out_.number(all.size());
     for (StratumSamples stratum : all) {
       const CommRecord& comm = *counted_.comms[comm_of_key(stratum.key)];
-      thin_out(stratum, comm.identity, samples_);
+      thin_out(stratum, comm.identity, limits_.calls);
       out_.number(comm_of_key(stratum.key));
       out_.number(op_of_key(stratum.key));
       out_.number(bin_of_key(stratum.key));
@@ -369,6 +371,71 @@ class Package {
     }
   }
 
+  // Returns how many messages the process has sent to, and received from, each other one, by channel_key(); without the
+  // lower half, those of all.
+  std::map<std::uint64_t, std::uint64_t> messages_of_channels() const {
+    std::map<std::uint64_t, std::uint64_t> messages;
+    for (const auto& [at, sum] : counted_.peers) {
+      const Flow flow = flow_of(at.first);
+      if (flow != Flow::sent && flow != Flow::received) continue;
+      messages[all_of_channel(channel_key(flow, comm_of_peer(at.first), 0))] += sum.messages;
+      if (shift_of(at.second) == 0)
+        messages[channel_key(flow, comm_of_peer(at.first), peer_of(at.second))] += sum.messages;
+    }
+    return messages;
+  }
+  // A key that no channel has.
+  static std::uint64_t all_of_channel(std::uint64_t key) { return key | no_peer; }
+
+  void write_channels() {
+    const std::map<std::uint64_t, std::uint64_t> messages = messages_of_channels();
+    const auto messages_of = [&](std::uint64_t key) {
+      const auto found = messages.find(key);
+      return found == messages.end() ? 0 : found->second;
+    };
+    std::vector<ChannelSamples> chosen;
+    for (const ChannelSamples& channel : is_summary_ ? std::vector<ChannelSamples>() : counted_.messages) {
+      const CommRecord& comm = *counted_.comms[comm_of_channel(channel.key)];
+      const auto own = static_cast<std::uint32_t>(comm.view.rank);
+      const std::uint64_t to = is_of_receiver(channel.key) ? own : peer_of_channel(channel.key);
+      if ((combine(comm.identity, to) & ((std::uint64_t{1} << limits_.receivers) - 1)) != 0) continue;
+      chosen.push_back(channel);
+      thin_out(chosen.back(), comm.identity, limits_.messages);
+    }
+    out_.number(chosen.size());
+    for (const ChannelSamples& channel : chosen) {
+      const auto own = static_cast<std::uint64_t>(counted_.comms[comm_of_channel(channel.key)]->view.rank);
+      const bool is_receiver = is_of_receiver(channel.key);
+      const std::uint64_t peer = peer_of_channel(channel.key);
+      out_.number(comm_of_channel(channel.key));
+      out_.number(is_receiver ? peer : own);
+      out_.number(is_receiver ? own : peer);
+      out_.number(is_receiver ? 1 : 0);
+      out_.number(channel.has_several_threads ? 1 : 0);
+      out_.number(messages_of(channel.key));
+      out_.number(messages_of(all_of_channel(channel.key)));
+      write_messages(channel.samples);
+    }
+  }
+
+  void write_messages(const std::vector<MessageSample>& samples) {
+    out_.number(samples.size());
+    MessageSample before{};
+    for (const MessageSample& s : samples) {
+      out_.number(s.number - before.number);
+      out_.signed_number(static_cast<std::int64_t>(s.entered - before.entered));
+      out_.number(s.left > s.entered ? s.left - s.entered : 0);
+      out_.number(s.posted == 0 || s.posted > s.entered ? 0 : s.entered - s.posted + 1);
+      out_.number(comm_of_key(s.call));
+      out_.number(op_of_key(s.call));
+      out_.number(bin_of_key(s.call));
+      out_.number(region_of_key(s.call));
+      out_.signed_number(s.tag);
+      out_.number(s.tags);
+      before = s;
+    }
+  }
+
   // Within a process, identities are unique in one world only; combine() makes them unique across worlds.
   Identity in_world(const CommRecord& c) const {
     if (c.kind == CommKind::none) return 0;
@@ -380,25 +447,26 @@ class Package {
   const Counted& counted_;
   const TickScale& scale_;
   bool is_summary_;
-  std::uint32_t samples_;  // of each stratum
+  SampleLimits limits_;
   Referenced referenced_;
   WireWriter out_;
 };
 
 }  // namespace
 
-std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan, std::uint32_t samples) {
+std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan,
+                         const SampleLimits& limits) {
   Sliced wide = counted.slices;
   if (const Ticks width = first_slice_width << plan.doublings; width > wide.width) {
     Sliced empty;
     empty.width = width;
     wide = added_up({wide, empty});
   }
-  return Package(counted, false, samples).bytes(collecting, wide, plan.folded);
+  return Package(counted, false, limits).bytes(collecting, wide, plan.folded);
 }
 
 std::vector<char> packed_for_summary(const Counted& counted, Clocked collecting) {
-  return Package(counted, true, 0).bytes(collecting, {}, false);
+  return Package(counted, true, {}).bytes(collecting, {}, false);
 }
 
 }  // namespace commlens

@@ -42,18 +42,28 @@ struct Clocked {
   Ticks (*clock)();
 };
 
-// Returns the package of one rank, for Profile::add().  collecting: when this rank began to collect.  samples: of each
-// stratum.
-std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan,
-                         std::uint32_t samples = most_samples);
+// How many samples each rank sends.
+struct SampleLimits {
+  std::uint32_t calls = most_samples;      // of each stratum
+  std::uint32_t messages = most_messages;  // of each channel
+  std::uint32_t receivers = 0;             // only messages to one process of each 2^receivers
+};
 
-// Returns how many samples of each stratum the ranks of a job send, so that one that receives those of all is done in a
-// fraction of a second.  strata: the largest number of a rank.
-inline constexpr std::uint32_t samples_for(std::uint64_t world_size, std::uint64_t strata) {
+// Returns the package of one rank, for Profile::add().  collecting: when this rank began to collect.
+std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan,
+                         const SampleLimits& limits = {});
+
+// Returns the limits for the ranks of a job, so that one that receives the samples of all is done in a fraction of a
+// second.  most_strata, most_channels: the largest numbers of a rank.
+inline SampleLimits limits_for(std::uint64_t world_size, std::uint64_t most_strata, std::uint64_t most_channels) {
   constexpr std::uint64_t of_all = 1 << 18;
-  const std::uint64_t each = of_all / (world_size * strata == 0 ? 1 : world_size * strata);
-  if (each > most_samples) return most_samples;
-  return each < fewest_samples ? fewest_samples : static_cast<std::uint32_t>(each);
+  const auto each = [&](std::uint64_t lists) { return of_all / std::max<std::uint64_t>(1, world_size * lists); };
+  SampleLimits limits;
+  limits.calls = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each(most_strata), fewest_samples, most_samples));
+  limits.messages =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each(most_channels), fewest_messages, most_messages));
+  while (world_size * most_channels * fewest_messages >> limits.receivers > of_all) ++limits.receivers;
+  return limits;
 }
 
 // The same for a summary: without slices, peers and samples, and with one communicator for all siblings that one

@@ -9,6 +9,7 @@
 #include "core/base/say.h"
 #include "core/base/wire.h"
 #include "core/collect/agree.h"
+#include "core/profile/messages.h"
 #include "core/profile/profile.h"
 
 namespace commlens {
@@ -271,6 +272,39 @@ bool merge_samples(Group& leaders, SampledCalls& calls) {
   return true;
 }
 
+// Collective: splits the messages between ranks of all blocks.  Returns false if communication failed.
+bool split_channels(Group& leaders, Profile& profile, bool is_settled) {
+  ChannelEnds ends;
+  if (is_settled) {
+    has_memory_for([&] {
+      settle_channels(profile);
+      ends = std::move(profile.channels);
+    });
+  }
+  std::vector<char> bytes;
+  const auto add = [&](WireReader& in) { add_channels(ends, read_channels(in)); };
+  if (!merge_blocks(leaders, bytes, add, [&](WireWriter& out) { write_channels(out, ends); })) return false;
+  if (!from_root(leaders, bytes)) return false;
+  SplitMessages messages;
+  std::vector<MessageTime> times;
+  std::vector<std::uint64_t> sums;  // for each kind of call: time, waiting
+  has_memory_for([&] {
+    WireReader in(bytes.data(), bytes.size());
+    ends = read_channels(in);
+    messages = split_messages(ends);
+    if (is_settled) times = add_waiting(profile, messages);
+    for (const MessageTime& time : times) sums.insert(sums.end(), {time.time, time.waiting});
+  });
+  if (!sums_at_root(leaders, sums)) return false;
+  if (leaders.rank() != 0 || sums.size() != 2 * times.size()) return true;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    times[i].time = sums[2 * i];
+    times[i].waiting = sums[2 * i + 1];
+  }
+  has_memory_for([&] { sum_up(profile, messages, times); });
+  return true;
+}
+
 // Collective: splits the samples of all blocks.  Every aggregator gets the rows of its ranks, and rank 0 the calls. One
 // without memory contributes no samples, so that no call with members in its block is split.  Returns false if
 // communication failed.
@@ -338,6 +372,7 @@ bool write_shards(Group& leaders, const Destination& destination, int ranks, Pro
   shard.first_rank = static_cast<std::uint64_t>(profile.dictionary.block().first);
   const bool is_settled = settle(leaders, bytes, orders, own, profile, shard);
   if (!split_samples(leaders, profile, is_settled)) return false;
+  if (!split_channels(leaders, profile, is_settled)) return false;
 
   // Write and store.
   phases.agreed = phases.clock();

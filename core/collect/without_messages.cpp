@@ -20,7 +20,7 @@ std::vector<char> package(Contribution& own, int ranks) {
   const auto share = static_cast<std::uint64_t>(ranks);
   const std::uint64_t rows = slice_rows_for(counted->cells.size() * share);
   return packed(*counted, own.begin, SliceRows(*counted).within(rows / share),
-                samples_for(share, counted->samples.size()));
+                limits_for(share, counted->samples.size(), counted->messages.size()));
 }
 
 // Serialises the orders of rank 0, which apply_orders() applies on another rank: only rank 0 is sure to have the user's

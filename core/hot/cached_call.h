@@ -17,7 +17,16 @@ struct alignas(64) CachedCall {
   static constexpr int most_words = 5;
   static constexpr std::uint64_t never = ~std::uint64_t{0};  // of `freed`: not a call that can be repeated
   // The counters to which a call of a procedure adds, besides calls and time.  sampled: a call of a stratum.
-  enum Parts : unsigned { nothing = 0, sends = 1, receives = 2, out_message = 4, in_message = 8, sampled = 16 };
+  // messages: those that go out and come in are sampled (hot/messages.h).
+  enum Parts : unsigned {
+    nothing = 0,
+    sends = 1,
+    receives = 2,
+    out_message = 4,
+    in_message = 8,
+    sampled = 16,
+    messages = 32
+  };
 
   Site site;
   std::uint64_t subject;  // see subject_of(); 0: never used

@@ -75,6 +75,8 @@ inline constexpr PeerPlace without_region(PeerPlace p) noexcept { return p & ~(P
 inline constexpr std::uint32_t call_of_peer(PeerPlace p) noexcept { return static_cast<std::uint32_t>(p >> 57); }
 inline constexpr unsigned shift_of(PeerPlace p) noexcept { return static_cast<unsigned>(p >> 52) & 31; }
 
+struct Channel;  // hot/messages.h
+
 // Counts the messages of one size bin to or from one peer, on one thread.
 struct PeerCell {
   PeerKey key;  // 0: free
@@ -82,6 +84,7 @@ struct PeerCell {
   std::uint64_t messages;
   std::uint64_t bytes;
   std::int32_t world;  // rank of the peer in MPI_COMM_WORLD
+  Channel* channel;    // of flows sent and received; an address valid in this process only
 };
 inline void add_message(PeerCell& cell, std::uint64_t bytes) noexcept {
   // Atomic, because each_peer() may read them on another thread meanwhile.

@@ -35,55 +35,102 @@ PeerCell* count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t
   return cell;
 }
 
-void count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
+PeerCell* count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
   PeerCell* const in = count_message_of(thread, maker.key, Flow::received, 0, source, bytes);
-  if (in == nullptr || matrix_choice.by_any || thread.call_cache == &CallCache::none) return;
+  if (in == nullptr || matrix_choice.by_any || thread.call_cache == &CallCache::none) return in;
   thread.call_cache->arrival(&maker, source) = {&maker, in, bytes, source};
+  return in;
 }
 
-void count_arrival(Thread& thread, CachedCall& r, std::uint64_t received, int source) noexcept {
+PeerCell* count_sampled_message(Thread& thread, Flow flow, std::uint32_t comm, int peer, std::uint64_t bytes, int tag,
+                                const MessageCall& call) noexcept {
+  PeerCell* const cell = count_message(thread, flow, comm, 0, peer, bytes);
+  if (cell == nullptr) {
+    pass_message(thread, flow, comm, static_cast<std::uint32_t>(peer), tag);
+  } else if (is_due(*cell->channel, tag)) {
+    take_message(thread, *cell->channel, tag, call);
+  }
+  return cell;
+}
+
+bool count_arrival(Thread& thread, CachedCall& r, std::uint64_t received, int source) noexcept {
   PeerCell* in = &thread.nobody;
   if (matrix_choice.peers && source >= 0) {
     in = count_message(thread, Flow::received, comm_of_key(r.cell->key), 0, source, received);
-    if (in == nullptr) return;  // another thread has paused counting since the call began
+    if (in == nullptr) return false;  // another thread has paused counting since the call began
   }
   r.in = in;
   r.received = received;
   r.source = source;
+  return true;
 }
 
+void take_sent(Thread& thread, const CachedCall& r, Ticks end) noexcept {
+  take_message(thread, *r.out->channel, thread.current.to.tag, {r.cell->key, end, 0});
+}
+
+void take_received(Thread& thread, const CachedCall& r, Ticks end, int tag) noexcept {
+  take_message(thread, *r.in->channel, tag, {r.cell->key, end, thread.current.since});
+}
+
+void pass_arrival(Thread& thread, const CachedCall& r, unsigned parts, int source, int tag) noexcept {
+  if (!matrix_choice.peers || source < 0 || (parts & CachedCall::messages) == 0) return;
+  pass_message(thread, Flow::received, comm_of_key(r.cell->key), static_cast<std::uint32_t>(source), tag);
+}
+
+namespace {
+
+// Counts and samples the messages of count_late().  key: of its cell.
+void count_messages_late(Thread& thread, CachedCall& r, unsigned parts, Key key, Ticks end, std::uint64_t received,
+                         int source, int tag) noexcept {
+  const bool is_counted = thread.region() != uncounted_region, is_sampled = (parts & CachedCall::messages) != 0;
+  if ((parts & CachedCall::out_message) != 0) {
+    if (is_counted) add_message(*r.out, r.out_bytes);
+    const int out_tag = thread.current.to.tag;
+    if (is_sampled && is_due(*r.out->channel, out_tag)) take_message(thread, *r.out->channel, out_tag, {key, end, 0});
+  }
+  if ((parts & CachedCall::in_message) == 0) return;
+  if (!is_counted) return pass_arrival(thread, r, parts, source, tag);
+  if (r.received == received && r.source == source) {
+    add_message(*r.in, received);
+  } else if (!count_arrival(thread, r, received, source)) {
+    return pass_arrival(thread, r, parts, source, tag);
+  }
+  if (is_sampled && is_due(*r.in->channel, tag)) {
+    take_message(thread, *r.in->channel, tag, {key, end, thread.current.since});
+  }
+}
+
+}  // namespace
+
 Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
-                 int source) noexcept {
+                 int source, int tag) noexcept {
   const Ticks since = thread.current.since, spent = end > since ? end - since : 0;
   const Key key = r.cell->key;
   const std::uint32_t region = thread.region();
   if (!has_succeeded) {
+    if ((parts & CachedCall::messages) != 0) stop_messages(comm_of_key(key));
     const Key failed = make_key(comm_of_key(key), op_of_key(key), 0, region);
     return record(thread, failed, thread.current.site, spent, 0, 0);
   }
   Cell* const cell =
       record(thread, (key & ~Key{max_region}) | region, thread.current.site, spent,
              (parts & CachedCall::sends) != 0 ? r.sent : 0, (parts & CachedCall::receives) != 0 ? received : 0);
-  if (region == uncounted_region) return cell;
   // A program moves from one region to the next, or back and forth between two.  Every eighth such call updates the
   // cached region, as in slot_to_fill().  The overflow cell has no procedure and is never cached.
-  if (region != r.region && thread.call_cache->is_turn() && op_of_key(cell->key) == op_of_key(key)) {
+  if (region != uncounted_region && region != r.region && thread.call_cache->is_turn() &&
+      op_of_key(cell->key) == op_of_key(key)) {
     r.cell = cell;
     r.region = region;
   }
-  if ((parts & CachedCall::out_message) != 0) add_message(*r.out, r.out_bytes);
-  if ((parts & CachedCall::in_message) == 0) return cell;
-  if (r.received == received && r.source == source) {
-    add_message(*r.in, received);
-  } else {
-    count_arrival(thread, r, received, source);
-  }
+  count_messages_late(thread, r, parts, make_key(comm_of_key(key), op_of_key(key), bin_of_key(key), region), end,
+                      received, source, tag);
   return cell;
 }
 
 int count_sampled_late(int rc, Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded) noexcept {
   if (is_due(*r.stratum)) take_sample(thread, *r.stratum, end, static_cast<std::uint32_t>(r.source), has_succeeded);
-  count_late(thread, r, parts, end, has_succeeded, r.received, -1);
+  count_late(thread, r, parts, end, has_succeeded, r.received, -1, 0);
   thread.outermost = nullptr;
   return rc;
 }

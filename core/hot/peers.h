@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/hot/messages.h"
 #include "core/hot/peer_cell.h"
 #include "core/hot/table.h"
 #include "core/hot/thread.h"
@@ -37,40 +38,60 @@ inline void count_shape_of(Thread& thread, Key maker, Flow shape, std::uint64_t 
 }
 
 // Counts a message that a request received, as count_message_of() does.  pre: matrix_choice.peers, source >= 0
-void count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept;
-inline void count_received_of(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
+PeerCell* count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept;
+inline PeerCell* count_received_of(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
   const Arrival& a = thread.call_cache->arrival(&maker, source);
   if (__builtin_expect(!a.is(&maker, source, bytes), 0)) return count_received_anew(thread, maker, source, bytes);
   add_message(*a.in, bytes);
+  return a.in;
 }
 
+// Counts a two-sided message and samples it if it is its turn.  flow: sent or received.  Returns the cell that counted
+// it, or null if the region is not counted.  pre: matrix_choice.peers, peer >= 0
+PeerCell* count_sampled_message(Thread& thread, Flow flow, std::uint32_t comm, int peer, std::uint64_t bytes, int tag,
+                                const MessageCall& call) noexcept;
+
+// Samples the message that a call like `r` has sent, or received.
+void take_sent(Thread& thread, const CachedCall& r, Ticks end) noexcept;
+void take_received(Thread& thread, const CachedCall& r, Ticks end, int tag) noexcept;
+
 // Counts a message that arrived in a call like `r`, but from another process or with another size.  Updates `r` to that
-// source and size.
-void count_arrival(Thread& thread, CachedCall& r, std::uint64_t received, int source) noexcept;
+// source and size.  Returns false if the region is not counted.
+bool count_arrival(Thread& thread, CachedCall& r, std::uint64_t received, int source) noexcept;
+
+// Cold.  Numbers a message that is not counted.
+void pass_arrival(Thread& thread, const CachedCall& r, unsigned parts, int source, int tag) noexcept;
 
 // Counts a call that ended at `end` in the cells of the cached call `r`; for a receive also the received message.
 // pre: the call succeeded, no slice has ended, and the thread is in the same region as `r`.
 template <unsigned parts>
 inline __attribute__((always_inline)) void count_as(Thread& thread, CachedCall& r, Ticks end) noexcept {
   thread.mpi += r.add<parts>(thread.current.since, end);
+  constexpr unsigned sampled_send = CachedCall::out_message | CachedCall::messages;
+  if constexpr ((parts & sampled_send) == sampled_send) {
+    if (is_due(*r.out->channel, thread.current.to.tag)) take_sent(thread, r, end);
+  }
 }
 template <unsigned parts>
 inline __attribute__((always_inline)) void count_as(Thread& thread, CachedCall& r, Ticks end, std::uint64_t received,
-                                                    int source) noexcept {
-  thread.mpi += r.add<parts & ~(CachedCall::receives | CachedCall::in_message)>(thread.current.since, end);
+                                                    int source, int tag) noexcept {
+  count_as<parts & ~(CachedCall::receives | CachedCall::in_message)>(thread, r, end);
   r.cell->bytes_received += received;
   if constexpr ((parts & CachedCall::in_message) != 0) {
     if (__builtin_expect(r.received == received && r.source == source, 1)) {
       add_message(*r.in, received);
-    } else {
-      count_arrival(thread, r, received, source);
+    } else if (!count_arrival(thread, r, received, source)) {
+      return pass_arrival(thread, r, parts, source, tag);
+    }
+    if constexpr ((parts & CachedCall::messages) != 0) {
+      if (is_due(*r.in->channel, tag)) take_received(thread, r, end, tag);
     }
   }
 }
 // The same without these preconditions; returns the cell that counted the call.  If the region differs from that of
 // `r`, every eighth call moves `r` to the new region.
 Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
-                 int source) noexcept;
+                 int source, int tag) noexcept;
 // The same for a procedure that is sampled.  Ends the call, and returns `rc`.
 int count_sampled_late(int rc, Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded) noexcept;
 // Samples a call that was counted as `r`; returns `rc`.

@@ -36,12 +36,14 @@ struct Share {
 
 // Record of a persistent request, which moves the same bytes each time it is started.
 struct alignas(64) PersistentRequest {
+  static constexpr int no_tag = -1;
   Cell* maker;
   std::uint64_t sent, received;
   int to, from;             // the peer; below 0: none, or found in the status
   std::uint64_t exchanged;  // bytes; collectives only
   Share* shares;            // null: the same block size for all peers
   Flow shape;
+  int tag;  // of a message that it sends; no_tag: not sampled, such as partitions
   PersistentRequest* next_free;
 };
 

@@ -21,12 +21,22 @@ inline void credit(Thread& t, Cell& maker, Bytes sent, Bytes received) noexcept 
   cell.bytes_received += received;
 }
 
+// Cold.  Samples a message that the current call has received for a request.
+void take_completed(Thread& t, Channel& channel, Payload payload, int tag) noexcept;
+
 // The same for the message of a request, to or from one process.
-inline void credit_departure(Thread& t, const Cell& maker, int to, Bytes bytes) noexcept {
-  if (matrix_choice.peers && to >= 0) count_message_of(t, maker.key, Flow::sent, 0, to, bytes);
-}
-inline void credit_arrival(Thread& t, const Cell& maker, int from, Bytes bytes) noexcept {
-  if (matrix_choice.peers && from >= 0) count_received_of(t, maker, from, bytes);
+void credit_departure(Thread& t, const PersistentRequest& p) noexcept;  // cold
+inline void credit_arrival(Thread& t, Payload payload, const MPI_Status& status, Bytes bytes) noexcept {
+  const int from = status.MPI_SOURCE;
+  if (!matrix_choice.peers || from < 0) return;
+  const Cell& maker = *maker_of(payload);
+  const PeerCell* const in = count_received_of(t, maker, from, bytes);
+  const int tag = status.MPI_TAG;
+  if (__builtin_expect(in == nullptr, 0)) {
+    pass_message(t, Flow::received, comm_of_key(maker.key), static_cast<std::uint32_t>(from), tag);
+  } else if (is_due(*in->channel, tag)) {
+    take_completed(t, *in->channel, payload, tag);
+  }
 }
 
 // The same for a collective, by its shape.
@@ -77,11 +87,10 @@ class Batch {
     if (f.payload == 0) return;
     constexpr Payload expects_bytes = RequestFlag::receives | RequestFlag::active;
     if ((f.payload & expects_bytes) == expects_bytes && status != nullptr) {
-      const bool arrived = !was_cancelled(f, *status);
-      const Bytes bytes = arrived ? received_bytes(*status) : 0;
+      const bool has_arrived = !was_cancelled(f, *status);
+      const Bytes bytes = has_arrived ? received_bytes(*status) : 0;
       credit(thread_, *maker_of(f.payload), 0, bytes);
-      if (arrived && (f.payload & RequestFlag::message) != 0)
-        credit_arrival(thread_, *maker_of(f.payload), sender(f.payload, *status), bytes);
+      if (has_arrived && (f.payload & RequestFlag::message) != 0) arrived_from(f.payload, *status, bytes);
     }
     constexpr Payload odd = RequestFlag::persistent | RequestFlag::idup;
     if (__builtin_expect((f.payload & odd) == 0, 1)) return RequestTable::release(f);
@@ -100,6 +109,7 @@ class Batch {
     for (int i = 0; i < n_; ++i) {
       if (found_[i].payload == 0) continue;
       const bool succeeded = statuses != nullptr && statuses[i].MPI_ERROR == MPI_SUCCESS;
+      if (!succeeded) lose_message(found_[i]);
       if (succeeded || handles_[i] == api.request_null) finish(i, succeeded ? &statuses[i] : nullptr, succeeded);
     }
   }
@@ -121,7 +131,7 @@ class Batch {
       if ((f.payload & RequestFlag::persistent) == 0) continue;
       const PersistentRequest* const p = persistent_of(f.payload);
       credit(thread_, *p->maker, p->sent, p->received);
-      credit_departure(thread_, *p->maker, p->to, p->sent);
+      if (p->to >= 0) credit_departure(thread_, *p);
       credit_collective(thread_, *p);
       change(f, f.payload | RequestFlag::active);
       consider(i);
@@ -135,13 +145,17 @@ class Batch {
   std::uint32_t owner() noexcept { return n_ == 1 && found_[0].payload != 0 ? comm_at(0) : comm(); }
 
   void mark_cancelled() noexcept {
-    if (n_ == 1 && found_[0].payload != 0) change(found_[0], found_[0].payload | RequestFlag::cancelled);
+    if (n_ != 1 || found_[0].payload == 0) return;
+    // A send that is cancelled has a number already.
+    if ((found_[0].payload & RequestFlag::receives) == 0) stop_messages(comm_at(0));
+    change(found_[0], found_[0].payload | RequestFlag::cancelled);
   }
 
   // The application frees the request: no later call shows its end.
   void forget() noexcept {
     finish_shared(1);
     if (n_ != 1 || found_[0].payload == 0) return;
+    if (counts(found_[0])) lose_message(found_[0]);
     RequestTable::release(found_[0]);
     if ((found_[0].payload & RequestFlag::persistent) != 0) free_persistent(persistent_of(found_[0].payload));
   }
@@ -165,9 +179,14 @@ class Batch {
     return api.Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled != 0;
   }
   // The status of a partitioned receive need not contain the sender.
-  static int sender(Payload payload, const MPI_Status& status) noexcept {
+  void arrived_from(Payload payload, const MPI_Status& status, Bytes bytes) noexcept {
     const int from = (payload & RequestFlag::persistent) != 0 ? persistent_of(payload)->from : -1;
-    return from >= 0 ? from : status.MPI_SOURCE;
+    if (__builtin_expect(from < 0, 1)) return credit_arrival(thread_, payload, status, bytes);
+    if (matrix_choice.peers) count_received_of(thread_, *maker_of(payload), from, bytes);
+  }
+  // Call when the message of a request will not be counted: its number is missing.
+  static void lose_message(const RequestTable::Found& f) noexcept {
+    if ((f.payload & RequestFlag::message) != 0) stop_messages(comm_of_key(maker_of(f.payload)->key));
   }
   static bool counts(const RequestTable::Found& f) noexcept { return (f.payload & RequestFlag::active) != 0; }
   std::uint32_t comm_at(int i) const noexcept { return comm_of_key(maker_of(found_[i].payload)->key); }

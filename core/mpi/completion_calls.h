@@ -35,6 +35,7 @@ __attribute__((noinline)) int complete_in_callback(CallNext call_next, int count
     const Payload payload = found[i].payload;
     if (payload == 0 || (payload & RequestFlag::persistent) != 0 || array[i] != api.request_null) continue;
     if ((payload & RequestFlag::idup) != 0) creation_completed(payload, rc == MPI_SUCCESS);
+    if ((payload & RequestFlag::message) != 0) stop_messages(comm_of_key(maker_of(payload)->key));
     RequestTable::release(found[i]);
   }
   return rc;

@@ -476,10 +476,11 @@ void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const
   if (request == api.request_null || is_shared(request)) return;
   PersistentRequest* const p = new_persistent();
   if (p == nullptr) {
-    ++thread.forgotten;
+    forget_request(thread, maker);
     return;
   }
-  *p = {&maker, v.sent, v.received, v.to, v.from, v.exchanged, nullptr, v.shape, nullptr};
+  const int tag = op_of_key(maker.key) == op::MPI_Send_init ? thread.current.to.tag : PersistentRequest::no_tag;
+  *p = {&maker, v.sent, v.received, v.to, v.from, v.exchanged, nullptr, v.shape, tag, nullptr};
   const bool has_blocks = matrix_choice.peers && v.parts.slots > 0;
   if (has_blocks && v.parts.are_kept()) {
     p->shares = new (std::nothrow) Share[static_cast<std::size_t>(v.parts.slots) + 1];
@@ -495,7 +496,7 @@ void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const
   if (next != nullptr) *next = {-1, 0};
   if (!requests.put(bits(request), make_payload(p, flags, ++thread.sequence))) {
     free_persistent(p);
-    ++thread.forgotten;
+    forget_request(thread, maker);
   }
 }
 

@@ -27,6 +27,7 @@
 #include "core/mpi/pml_hook.h"
 #include "core/mpi/wrap.h"
 #include "core/process/symbols.h"
+#include "core/state/messages.h"
 #include "core/state/online.h"
 #include "core/state/peers.h"
 #include "core/state/regions.h"
@@ -177,6 +178,7 @@ bool prepare() noexcept try {
   if (!prepare_counting() || !load_api()) return false;
   ask_for_world_ranks(world_rank);
   ask_for_members(members);
+  ask_for_sampled([](std::uint32_t comm) noexcept { return registry->sampled(comm); });
   site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
   update_calls_are_plain();
   registry = new Registry();

@@ -102,6 +102,7 @@ class StatusFor {
   // status.
   Bytes received() const noexcept { return status_ == nullptr ? 0 : received_bytes(*status_); }
   int source() const noexcept { return status_ == nullptr ? -1 : status_->MPI_SOURCE; }
+  int tag() const noexcept { return status_ == nullptr ? 0 : status_->MPI_TAG; }
 
  private:
   MPI_Status own_;
@@ -123,6 +124,9 @@ inline std::uint64_t pair(int a, int b) noexcept {
   return std::uint64_t{static_cast<std::uint32_t>(a)} << 32 | static_cast<std::uint32_t>(b);
 }
 
+// Cold: there is no memory for a request that `maker` made.  Returns 0.
+Payload forget_request(Thread& thread, const Cell& maker) noexcept;
+
 // Records an active request that the call `maker` returned.  Returns its payload, or 0 if the request is null or
 // shared, or there is no memory for it.
 inline Payload remember(Thread& thread, MPI_Request request, Cell& maker, Payload flags) noexcept {
@@ -132,9 +136,9 @@ inline Payload remember(Thread& thread, MPI_Request request, Cell& maker, Payloa
     return 0;
   }
   const Payload payload = make_payload(&maker, flags, ++thread.sequence);
+  if ((flags & RequestFlag::message) != 0) thread.posted[thread.sequence % Thread::most_posted] = thread.current.since;
   if (requests.put(bits(request), payload)) return payload;
-  ++thread.forgotten;
-  return 0;
+  return forget_request(thread, maker);
 }
 void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
                          Payload flags) noexcept;  // cold
@@ -224,6 +228,8 @@ class Call {
   // Of a blocking call: whom it sends to and receives from.  Two stores each.
   void send_to(int rank, int tag) noexcept { thread_.current.to = {rank, tag}; }
   void receive_from(int rank, int tag) noexcept { thread_.current.from = {rank, tag}; }
+  // The same for the tag of a call that does not wait.
+  void send_tag(int tag) noexcept { thread_.current.to.tag = tag; }
   std::uint64_t freed() const noexcept { return freed_; }  // HandleMap::freed when it began
   // Computes the size bin of a collective for its internal messages.  Runs before MPI is called, so it may only use
   // arguments that are known to be valid.  The volume that is measured after the call has the same bin.
@@ -306,12 +312,25 @@ class Call {
                              thread_.current.site, spent(), v.sent, v.received);
   }
   COMMLENS_IN_REGISTERS Cell& record(const CommView& comm, const Volume& v) noexcept { return record(comm.index, v); }
-  // Count the messages of procedures that send to, and receive from, at most one process each.
-  COMMLENS_IN_REGISTERS void two_sided(const CommView& comm, const Volume& v) noexcept {
-    peers(comm, v, Flow::sent, Flow::received);
+  // Count the messages of procedures that send to, and receive from, at most one process each.  tag: of the message
+  // that was received.
+  COMMLENS_IN_REGISTERS void two_sided(const CommView& comm, const Volume& v, int rc, int tag = 0) noexcept {
+    if (!matrix_choice.peers) return;
+    if (__builtin_expect(rc != MPI_SUCCESS, 0)) return stop_messages(comm.index);
+    const Key key = make_key(comm.index, op_, v.bin, thread_.region());
+    if (v.to >= 0) {
+      cache_if(out_ = count_sampled_message(thread_, Flow::sent, comm.index, v.to, v.sent, thread_.current.to.tag,
+                                            {key, end_, 0}));
+    }
+    if (v.from >= 0) {
+      cache_if(in_ = count_sampled_message(thread_, Flow::received, comm.index, v.from, v.received, tag,
+                                           {key, end_, thread_.current.since}));
+    }
   }
   COMMLENS_IN_REGISTERS void one_sided(const CommView& comm, const Volume& v) noexcept {
-    peers(comm, v, Flow::put, Flow::get);
+    if (!matrix_choice.peers) return;
+    if (v.to >= 0) cache_if(out_ = count_message(thread_, Flow::put, comm.index, 0, v.to, v.sent));
+    if (v.from >= 0) cache_if(in_ = count_message(thread_, Flow::get, comm.index, 0, v.from, v.received));
   }
 
   // Counts a collective by its shape, and its blocks per peer if it has a block for each.
@@ -363,11 +382,6 @@ class Call {
   }
 
  private:
-  COMMLENS_IN_REGISTERS void peers(const CommView& comm, const Volume& v, Flow out, Flow in) noexcept {
-    if (!matrix_choice.peers) return;
-    if (v.to >= 0) cache_if(out_ = count_message(thread_, out, comm.index, 0, v.to, v.sent));
-    if (v.from >= 0) cache_if(in_ = count_message(thread_, in, comm.index, 0, v.from, v.received));
-  }
   // Does not cache the call if its message was not counted: another thread has paused counting since the call was
   // counted.  The messages of later equal calls may be counted.
   COMMLENS_IN_REGISTERS void cache_if(const PeerCell* counted) noexcept {
@@ -417,6 +431,7 @@ class CachedPath {
   }
   __attribute__((always_inline)) void send_to(int rank, int tag) noexcept { thread_->current.to = {rank, tag}; }
   __attribute__((always_inline)) void receive_from(int rank, int tag) noexcept { thread_->current.from = {rank, tag}; }
+  __attribute__((always_inline)) void send_tag(int tag) noexcept { thread_->current.to.tag = tag; }
   // Counts the call and returns its cell.
   COMMLENS_IN_REGISTERS Cell& count(int rc) noexcept {
     const Ticks end = time_stamp();
@@ -424,7 +439,7 @@ class CachedPath {
     if (__builtin_expect(rc == MPI_SUCCESS && is_as_cached(end), 1)) {
       count_as<parts>(*thread_, *cached_, end);
     } else {
-      cell = count_late(*thread_, *cached_, parts, end, rc == MPI_SUCCESS, cached_->received, cached_->source);
+      cell = count_late(*thread_, *cached_, parts, end, rc == MPI_SUCCESS, cached_->received, cached_->source, 0);
     }
     thread_->outermost = nullptr;
     return *cell;
@@ -444,11 +459,11 @@ class CachedPath {
   COMMLENS_IN_REGISTERS void count(int rc, const StatusFor& status) noexcept {
     const Ticks end = time_stamp();
     if (__builtin_expect(rc == MPI_SUCCESS && is_as_cached(end), 1)) {
-      count_as<parts>(*thread_, *cached_, end, status.received(), status.source());
+      count_as<parts>(*thread_, *cached_, end, status.received(), status.source(), status.tag());
     } else if (rc == MPI_SUCCESS) {
-      count_late(*thread_, *cached_, parts, end, true, status.received(), status.source());
+      count_late(*thread_, *cached_, parts, end, true, status.received(), status.source(), status.tag());
     } else {
-      count_late(*thread_, *cached_, parts, end, false, 0, -1);
+      count_late(*thread_, *cached_, parts, end, false, 0, -1, 0);
     }
     thread_->outermost = nullptr;
   }

@@ -11,7 +11,7 @@ namespace commlens::out {
 namespace {
 
 const char* name_of(Unsplit reason) {
-  constexpr const char* names[] = {"", "members", "no data", "machines", "order", "prefix"};
+  constexpr const char* names[] = {"", "members", "no data", "machines", "order", "prefix", "threads", "posting"};
   static_assert(std::size(names) == unsplit_count);
   return names[static_cast<std::size_t>(reason)];
 }

@@ -2,10 +2,12 @@
 #include "core/profile/profile.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
+#include "core/profile/messages.h"
 #include "core/state/sums.h"
 
 namespace commlens {
@@ -101,6 +103,34 @@ void Profile::read_samples(WireReader& in, RankData& data) {
       row.flags = static_cast<std::uint32_t>(in.number());
       data.samples.push_back(row);
     }
+  }
+}
+
+void Profile::read_channels_of(WireReader& in, RankData& data) {
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    ChannelEnd end;
+    end.rank = data.rank.facts.rank;
+    end.comm = static_cast<std::uint32_t>(in.number());
+    end.from = static_cast<int>(in.number());
+    end.to = static_cast<int>(in.number());
+    end.is_receiver = in.number() != 0;
+    end.has_several_threads = in.number() != 0;
+    end.messages = in.number();
+    end.all = in.number();
+    MessageRow row;
+    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) {
+      row.number += in.number();
+      row.entered += static_cast<Ticks>(in.signed_number());
+      row.left = row.entered + in.number();
+      const std::uint64_t before = in.number();
+      row.posted = before == 0 ? 0 : row.entered - (before - 1);
+      for (std::uint32_t* const field : {&row.comm, &row.op, &row.bin, &row.region})
+        *field = static_cast<std::uint32_t>(in.number());
+      row.tag = static_cast<int>(in.signed_number());
+      row.tags = static_cast<std::uint32_t>(in.number());
+      end.samples.push_back(row);
+    }
+    data.channels.push_back(std::move(end));
   }
 }
 
@@ -234,6 +264,7 @@ bool Profile::read(WireReader& in, RankData& data) {
   read_regions(in, data);
   read_peers(in, data);
   read_samples(in, data);
+  read_channels_of(in, data);
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     const auto kind = static_cast<Notice>(in.number());
     data.notices.push_back({kind, in.text()});
@@ -271,6 +302,18 @@ SampleRow numbered(SampleRow row, std::uint32_t comm, std::uint32_t region) {
   row.comm = comm;
   row.region = region;
   return row;
+}
+
+// Gives communicators and regions other numbers.
+template <class CommAt, class RegionAt>
+void number_channels(ChannelEnds& ends, CommAt comm_at, RegionAt region_at) {
+  for (ChannelEnd& end : ends) {
+    end.comm = comm_at(end.comm);
+    for (MessageRow& row : end.samples) {
+      row.comm = comm_at(row.comm);
+      row.region = region_at(row.region);
+    }
+  }
 }
 
 }  // namespace
@@ -321,6 +364,8 @@ bool Profile::add(const char* bytes, std::size_t size) {
   }
   rank_peers_.emplace_back(data.slice_ns, std::move(data.peer_rows));
   for (SampleRow& row : data.samples) samples.push_back(numbered(row, comm_at(row.comm), region_at(row.region)));
+  number_channels(data.channels, comm_at, region_at);
+  std::move(data.channels.begin(), data.channels.end(), std::back_inserter(channels));
   for (LastCall& place : data.last_calls) {
     place.comm = comm_at(place.comm);
     place.site = site_at(place.site);
@@ -440,6 +485,9 @@ void Profile::finish() {
   SampledCalls calls = sampled_calls(*this);
   split(*this, calls);
   sum_up(*this, calls);
+  settle_channels(*this);
+  const SplitMessages messages = split_messages(channels);
+  sum_up(*this, messages, add_waiting(*this, messages));
 }
 
 void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
@@ -469,6 +517,9 @@ void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
     row.comm = numbers.comms[row.comm];
     row.region = numbers.regions[row.region];
   }
+  number_channels(
+      channels, [&](std::uint32_t n) { return numbers.comms[n]; },
+      [&](std::uint32_t n) { return numbers.regions[n]; });
   for (LastCall& p : last_calls) {
     p.comm = numbers.comms[p.comm];
     p.site = numbers.sites[p.site];

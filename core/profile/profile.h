@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/wire.h"
+#include "core/profile/channels.h"
 #include "core/profile/dictionary.h"
 #include "core/profile/spread.h"
 #include "core/profile/waiting.h"
@@ -164,6 +165,7 @@ class Profile : public Catalogue {
   std::vector<MetricRow> metric_rows;             // by (metric, region, execution, iteration, rank)
   std::vector<PeerRow> peer_rows;   // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
   std::vector<SampleRow> samples;   // of the ranks of this block
+  ChannelEnds channels;             // of the ranks of this block
   std::vector<WaitingRow> waiting;  // by (communicator, procedure, bin, region, rank)
   std::vector<ClockLine> clocks;    // of the machines, if there are several
   std::vector<SampledRow> sampled;  // by (communicator, procedure, bin)
@@ -188,6 +190,7 @@ class Profile : public Catalogue {
     std::vector<Slice> slices;
     std::vector<PeerRow> peer_rows;
     std::vector<SampleRow> samples;
+    ChannelEnds channels;
     std::vector<LastCall> last_calls;
     std::vector<RegionFacts> regions;
     std::vector<RegionRow> region_rows, loop_rows;
@@ -208,6 +211,7 @@ class Profile : public Catalogue {
   static void read_regions(WireReader& in, RankData& data);
   static void read_peers(WireReader& in, RankData& data);
   static void read_samples(WireReader& in, RankData& data);
+  static void read_channels_of(WireReader& in, RankData& data);
   void add_cells(RankData& data);  // pre: their keys have the numbers of this profile
   void add_regions(RankData& data, const std::vector<std::uint32_t>& numbers);
   void settle_regions(const Dictionary::Numbers& numbers);

@@ -40,6 +40,8 @@ enum class Unsplit : std::uint8_t {
   machines,   // a rooted collective across machines, whose clocks are not known well enough
   unordered,  // somebody left before the one for whom it waits had entered
   prefix,     // prefix sums: each rank waits for others
+  threads,    // messages between the same two processes that several threads send or receive
+  posting,    // a send of which is not known when its receive was posted
   count
 };
 inline constexpr std::size_t unsplit_count = static_cast<std::size_t>(Unsplit::count);

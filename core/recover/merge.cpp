@@ -29,12 +29,12 @@ SlicePlan plan_for(const Readers& readers) {
 
 // Adds the package that this rank would have sent.  If that fails, reports it and returns false; a part of the package
 // may have been added then.
-bool add(arena::Reader& reader, const SlicePlan& plan, std::uint32_t samples, Profile& profile, const Say& say) {
+bool add(arena::Reader& reader, const SlicePlan& plan, const SampleLimits& limits, Profile& profile, const Say& say) {
   const char* reason = "its data cannot be read";
   try {
     Counted& counted = reader.counted();
     counted.facts.world = reader.job().launch;
-    const std::vector<char> bytes = packed(counted, 0, plan, samples);
+    const std::vector<char> bytes = packed(counted, 0, plan, limits);
     if (profile.add(bytes.data(), bytes.size())) return true;
   } catch (const std::exception&) {  // bad_alloc
     reason = "no memory for its data";
@@ -47,15 +47,18 @@ bool add(arena::Reader& reader, const SlicePlan& plan, std::uint32_t samples, Pr
 
 Profile profile_of(const Readers& readers, const Say& say) {
   const SlicePlan plan = plan_for(readers);
-  std::size_t strata = 0;
-  for (const auto& reader : readers) strata = std::max(strata, reader->counted().samples.size());
-  const std::uint32_t samples = samples_for(readers.size(), strata);
+  std::size_t most_strata = 0, most_channels = 0;
+  for (const auto& reader : readers) {
+    most_strata = std::max(most_strata, reader->counted().samples.size());
+    most_channels = std::max(most_channels, reader->counted().messages.size());
+  }
+  const SampleLimits limits = limits_for(readers.size(), most_strata, most_channels);
   std::set<const arena::Reader*> left_out;
   while (true) {
     Profile profile;
     profile.world_size = readers.front()->job().size;
     const auto cannot = [&](const auto& reader) {
-      return left_out.count(reader.get()) == 0 && !add(*reader, plan, samples, profile, say);
+      return left_out.count(reader.get()) == 0 && !add(*reader, plan, limits, profile, say);
     };
     const auto bad = std::find_if(readers.begin(), readers.end(), cannot);
     if (bad == readers.end()) {

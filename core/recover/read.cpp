@@ -213,6 +213,7 @@ bool Reader::read_content(const Content& content) {
   take_regions(segments);
   take_peers(segments);
   take_samples(segments);
+  take_messages(segments);
   take_threads(segments);
   for (const CommRecord& record : comms_) counted_.comms.push_back(&record);
   counted_.place = [this](Site site) { return place_of(site); };

@@ -67,6 +67,8 @@ class Reader {
   void take_regions(const Segments& segments);
   void take_peers(const Segments& segments);
   void take_samples(const Segments& segments);
+  void take_messages(const Segments& segments);
+  bool is_channel(std::uint64_t key) const;
   void take_threads(const Segments& segments);
   void take_thread(std::uint32_t number, const Thread& thread, const Regions* stack);
   Ticks take_position(std::uint32_t number, const Thread& thread, std::uint32_t region);

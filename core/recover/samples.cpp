@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/hot/messages.h"
 #include "core/recover/read.h"
 #include "core/recover/segments.h"
 
@@ -40,6 +41,43 @@ void Reader::take_samples(const Segments& segments) {
     samples.erase(std::unique(samples.begin(), samples.end(), is_same), samples.end());
     counted_.samples.push_back(std::move(stratum));
   }
+}
+
+// The same for messages.  The tags, and their sums, may have any value.
+void Reader::take_messages(const Segments& segments) {
+  std::map<std::uint64_t, ChannelSamples> channels;
+  segments.each_in<MessageChunk>(Kind::messages, [&](const MessageChunk& chunk, const Segments::Segment&) {
+    const std::uint32_t n = chunk.count;
+    const bool is_right = is_channel(chunk.key) && n <= MessageChunk::capacity;
+    is_damaged_ = is_damaged_ || !is_right;
+    if (!is_right) return;
+    ChannelSamples& channel = channels[chunk.key];
+    channel.key = chunk.key;
+    channel.has_several_threads = channel.has_several_threads || chunk.level == MessageChunk::of_several_threads;
+    channel.level = std::max(channel.level, chunk.level);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      MessageSample sample = chunk.sample[i];
+      const bool is_whole = sample.number < beyond_all && sample.entered < beyond_all && sample.left < beyond_all &&
+                            sample.posted < beyond_all && known(sample.call) == sample.call;
+      is_damaged_ = is_damaged_ || !is_whole;
+      if (is_whole) channel.samples.push_back(sample);
+    }
+  });
+  const auto is_before = [](const MessageSample& a, const MessageSample& b) { return a.number < b.number; };
+  const auto is_same = [](const MessageSample& a, const MessageSample& b) { return a.number == b.number; };
+  for (auto& [key, channel] : channels) {
+    std::vector<MessageSample>& samples = channel.samples;
+    std::sort(samples.begin(), samples.end(), is_before);
+    samples.erase(std::unique(samples.begin(), samples.end(), is_same), samples.end());
+    counted_.messages.push_back(std::move(channel));
+  }
+}
+
+// Returns whether a channel can be of this process: only communicators with a rank of it have channels.
+bool Reader::is_channel(std::uint64_t key) const {
+  const std::uint32_t comm = comm_of_channel(key);
+  return key >> 63 != 0 && comm != 0 && is_comm(comm) && comms_[comm].view.rank >= 0 &&
+         peer_of_channel(key) <= std::uint32_t{0x7fffffff};
 }
 
 }  // namespace commlens::arena

@@ -40,7 +40,7 @@ class Segments {
         is_damaged = used == stated_end;  // otherwise it is cut off
         return;
       }
-      if (head->kind > Kind::samples) is_damaged = true;
+      if (head->kind > last_kind) is_damaged = true;
       if (head->kind != Kind::none) all_.push_back({head, at});
       at += head->bytes;
     }

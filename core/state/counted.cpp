@@ -46,6 +46,7 @@ Counted counted_here(const Registry& registry, Ticks end) {
   }
   each_peer([&counted](const PeerCell& cell) { add_peer_to(counted.peers, cell); });
   counted.samples = samples_here();
+  counted.messages = messages_here();
   counted.slices = added_up(slices);
   add_lost(lost_calls());
   for (const CommRecord& record : registry.records()) counted.comms.push_back(&record);

@@ -13,6 +13,7 @@
 #include "core/base/identity.h"
 #include "core/base/ticks.h"
 #include "core/hot/table.h"
+#include "core/state/messages.h"
 #include "core/state/notices.h"
 #include "core/state/partners.h"
 #include "core/state/peers.h"
@@ -72,6 +73,7 @@ struct Counted {
   CountedRegions regions;                // of all threads
   Peers peers;                           // of all threads
   std::vector<StratumSamples> samples;
+  std::vector<ChannelSamples> messages;
   std::vector<NoticeText> notices;
   std::vector<Position> positions;
   std::function<SiteFacts(Site)> place;

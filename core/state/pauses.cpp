@@ -13,6 +13,7 @@
 #include "core/arena/arena.h"
 #include "core/base/locks.h"
 #include "core/base/ticks.h"
+#include "core/state/messages.h"
 #include "core/state/peers.h"
 #include "core/state/processor_use.h"
 #include "core/state/regions.h"
@@ -161,6 +162,7 @@ void forget_counted() noexcept {
     arena::note_forgotten(forgotten_at.load());
   }
   forget_samples();
+  forget_messages();
   for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
     if (thread == current_thread) forget_if_asked(*thread);
     thread->wait_until(1);  // its next call checks

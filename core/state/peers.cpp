@@ -6,6 +6,8 @@
 #include <new>
 
 #include "core/base/locks.h"
+#include "core/hot/messages.h"
+#include "core/state/messages.h"
 #include "core/state/notices.h"
 
 namespace commlens {
@@ -15,6 +17,9 @@ MatrixChoice matrix_choice{false, false, false, false, false, 0};
 namespace {
 
 std::int32_t (*world_rank_of)(std::uint32_t, std::uint32_t) noexcept = nullptr;
+
+// Returns whether messages that have no cell of their own would be missing in the numbers of a channel.
+bool is_two_sided(PeerKey key) noexcept { return flow_of(key) == Flow::sent || flow_of(key) == Flow::received; }
 
 // Returns the shift of the blocks in which new peers are counted: 0, or blocks of 64 and later larger ones when there
 // are too many cells.
@@ -48,6 +53,7 @@ PeerCell* add_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexc
              "more than " + std::to_string(matrix_choice.most) +
                  " pairs of a communicator and a peer: from here on new peers are counted in blocks of 64 "
                  "(COMMLENS_MATRIX_PAIRS)");
+    if (is_two_sided(key)) stop_messages(comm_of_peer(key));
     const std::uint32_t first = peer >> shift << shift;
     return find_cell(table, key, make_peer_place(first, region_of_peer(place), shift));
   }
@@ -57,11 +63,18 @@ PeerCell* add_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexc
   std::int32_t world = world_not_known;
   if (is_one && is_of_world) world = static_cast<std::int32_t>(peer);
   if (is_one && !is_of_world && world_rank_of != nullptr) world = world_rank_of(comm_of_peer(key), peer);
+  Channel* const channel = channel_of(this_thread(), key, place);
   const std::lock_guard<std::mutex> lock(locks::peers);
   PeerCell* const cell = new_cell(table, key, place);
   cell->world = world;
+  if (cell != &table.overflow) {
+    cell->channel = channel;
+  } else if (is_two_sided(key)) {
+    stop_messages(comm_of_peer(key));
+  }
   return cell;
 } catch (const std::bad_alloc&) {
+  if (is_two_sided(key)) stop_messages(comm_of_peer(key));
   return &table.overflow;
 }
 

@@ -49,8 +49,12 @@ void each_peer(Visit visit) {
   const std::lock_guard<std::mutex> stay(locks::peers);  // keeps threads from adding cells
   for (const Thread* t = first_thread(); t != nullptr; t = t->next) {
     each_cell(t->peers, [&visit](const PeerCell& cell) {
-      const PeerCell now{cell.key, cell.site, __atomic_load_n(&cell.messages, __ATOMIC_RELAXED),
-                         __atomic_load_n(&cell.bytes, __ATOMIC_RELAXED), cell.world};
+      const PeerCell now{cell.key,
+                         cell.site,
+                         __atomic_load_n(&cell.messages, __ATOMIC_RELAXED),
+                         __atomic_load_n(&cell.bytes, __ATOMIC_RELAXED),
+                         cell.world,
+                         nullptr};
       if (now.messages != 0) visit(now);
     });
   }

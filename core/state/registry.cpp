@@ -166,6 +166,12 @@ int Registry::leader(std::uint32_t index) noexcept {
   return records_[index].leader;
 }
 
+Identity Registry::sampled(std::uint32_t index) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const CommRecord& record = records_[index];
+  return record.view.is_sampled ? record.identity : 0;
+}
+
 PeersOf Registry::peers_of(std::uint32_t index) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const CommRecord& record = records_[index];

@@ -96,6 +96,8 @@ class Registry {
   Lineage lineage(std::uint32_t index) noexcept;
   int leader(std::uint32_t index) noexcept;
   PeersOf peers_of(std::uint32_t index) noexcept;
+  // Returns the identity of a communicator that is sampled, else 0.
+  Identity sampled(std::uint32_t index) noexcept;
   std::string topology(std::uint32_t index);
 
   // The newest communicator as other processes see it; it links to all earlier ones.  Takes no lock; null: no memory.

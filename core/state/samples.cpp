@@ -6,11 +6,10 @@
 #include <new>
 #include <unordered_map>
 
-#include "core/arena/arena.h"
 #include "core/base/locks.h"
-#include "core/base/memory.h"
 #include "core/hot/thread.h"
 #include "core/state/registry.h"
+#include "core/state/sample_store.h"
 
 namespace commlens {
 
@@ -20,7 +19,6 @@ namespace {
 
 constexpr std::int32_t never = 0x7fffffff;   // of Stratum::skips: 2^31 calls later it is asked again
 constexpr std::uint32_t highest_level = 30;  // so that the distance between two samples fits into `skips`
-constexpr std::size_t chunks_at_once = 16, strata_at_once = 64;
 // A quarter of the memory is for strata, so that new ones find room when the samples of others have used up the rest.
 constexpr std::uint64_t most_strata_bytes = most_sample_bytes / 4;
 constexpr std::uint64_t most_chunk_bytes = most_sample_bytes - most_strata_bytes;
@@ -30,99 +28,30 @@ bool is_sampling = true;
 
 // Guarded by the lock:
 Stratum* all = nullptr;
-Stratum *spare = nullptr, *spare_end = nullptr;
-SampleChunk* free_chunks = nullptr;
-std::uint64_t chunk_bytes = 0, strata_bytes = 0;
+ListStore<Stratum, most_strata_bytes> strata_store;
+SampleStore<SampleChunk, arena::Kind::samples, most_chunk_bytes> store;
 std::uint32_t limit = most_samples;  // of samples per stratum
 
-void set_count(SampleChunk& chunk, std::uint32_t count) noexcept {
-  __atomic_store_n(&chunk.count, count, __ATOMIC_RELEASE);
-}
-
-void free_chunk(SampleChunk* chunk) noexcept {
-  set_count(*chunk, 0);
-  chunk->key = 0;
-  chunk->next = free_chunks;
-  free_chunks = chunk;
-}
-
-// Takes more chunks from the arena, within the limit.
-bool add_chunks() noexcept {
-  constexpr std::size_t bytes = chunks_at_once * sizeof(SampleChunk);
-  if (chunk_bytes + bytes > most_chunk_bytes) return false;
-  auto* const chunks = static_cast<SampleChunk*>(arena::allocate(arena::Kind::samples, bytes));
-  if (chunks == nullptr) return false;
-  chunk_bytes += bytes;
-  for (std::size_t i = chunks_at_once; i-- > 0;) free_chunk(&chunks[i]);
-  return true;
-}
-
-// Keeps only the samples of the next level: about half of them.  A process that is killed meanwhile leaves some samples
-// twice, which the reader of the arena recognises.
-void raise_level(Stratum& stratum) noexcept {
-  ++stratum.level;
-  SampleChunk* to = stratum.first;
-  std::uint32_t at = 0;
-  stratum.kept = 0;
-  for (SampleChunk* from = stratum.first; from != nullptr; from = from->next) {
-    const std::uint32_t n = from->count;
-    for (std::uint32_t i = 0; i < n; ++i) {
-      if (!is_chosen(stratum.seed, stratum.level, from->sample[i].number)) continue;
-      if (at == SampleChunk::capacity) {
-        set_count(*to, at);
-        to = to->next;
-        at = 0;
-      }
-      to->sample[at++] = from->sample[i];
-      ++stratum.kept;
-    }
-  }
-  if (to == nullptr) return;
-  set_count(*to, at);
-  while (to->next != nullptr) {
-    SampleChunk* const rest = to->next;
-    to->next = rest->next;
-    free_chunk(rest);
-  }
-  stratum.last = to;
-  for (SampleChunk* c = stratum.first; c != nullptr; c = c->next) c->level = stratum.level;
-}
-
 void keep_at_most(Stratum& stratum, std::uint32_t most) noexcept {
-  while (stratum.kept > most && stratum.level < highest_level) raise_level(stratum);
+  while (stratum.kept > most && stratum.level < highest_level) {
+    store.raise_level(stratum, [&](const Sample& s) { return is_chosen(stratum.seed, stratum.level, s.number); });
+  }
 }
 
-// Returns a free chunk; null if there is none even after all strata have given up what they can.
-SampleChunk* new_chunk() noexcept {
-  while (free_chunks == nullptr && !add_chunks()) {
-    if (limit == fewest_samples) return nullptr;
+// Makes room for one more chunk.  Returns false if there is none even after all strata have given up what they can.
+bool make_room() noexcept {
+  while (!store.has_room()) {
+    if (limit == fewest_samples) return false;
     limit = std::max(limit / 2, fewest_samples);
     for (Stratum* s = all; s != nullptr; s = s->before) keep_at_most(*s, limit);
   }
-  SampleChunk* const chunk = free_chunks;
-  free_chunks = chunk->next;
-  return chunk;
+  return true;
 }
 
 void append(Stratum& stratum, const Sample& sample) noexcept {
-  SampleChunk* last = stratum.last;
-  if (last == nullptr || last->count == SampleChunk::capacity) {
-    SampleChunk* const chunk = new_chunk();
-    if (chunk == nullptr || !is_chosen(stratum.seed, stratum.level, sample.number)) {
-      if (chunk != nullptr) free_chunk(chunk);
-      return;
-    }
-    last = stratum.last;  // new_chunk() may have removed some
-    chunk->next = nullptr;
-    chunk->level = stratum.level;
-    chunk->key = stratum.key;
-    (last == nullptr ? stratum.first : last->next) = chunk;
-    stratum.last = last = chunk;
-  }
-  const std::uint32_t n = last->count;
-  last->sample[n] = sample;
-  set_count(*last, n + 1);
-  ++stratum.kept;
+  if (store.needs_chunk(stratum) && !make_room()) return;
+  // Making room may have raised the level.
+  if (is_chosen(stratum.seed, stratum.level, sample.number)) store.append(stratum, sample);
 }
 
 // Determines the next call to sample, after `next`.
@@ -134,20 +63,10 @@ void advance(Stratum& stratum) noexcept {
   stratum.next = following;
 }
 
-Stratum* new_stratum() noexcept {
-  if (spare == spare_end) {
-    constexpr std::size_t bytes = strata_at_once * sizeof(Stratum);
-    spare = strata_bytes + bytes > most_strata_bytes ? nullptr : static_cast<Stratum*>(map_memory(bytes));
-    spare_end = spare == nullptr ? nullptr : spare + strata_at_once;
-    if (spare == nullptr) return nullptr;
-    strata_bytes += bytes;
-  }
-  return spare++;
-}
-
 }  // namespace
 
 void choose_sampling(bool is_on) noexcept { is_sampling = is_on; }
+bool is_sampling_on() noexcept { return is_sampling; }
 
 bool begin_sampling(const CommRecord& record) {
   if (!is_sampling || record.kind != CommKind::intra || record.view.size < 2) return false;
@@ -165,7 +84,7 @@ Stratum* add_stratum(Key key, Identity comm, Stratum& unsampled) noexcept {
     const std::lock_guard<std::mutex> lock(mutex);
     stratum = static_cast<Stratum*>(strata.find(key));
     if (stratum != nullptr) return stratum;
-    stratum = new_stratum();
+    stratum = strata_store.take();
     if (stratum == nullptr) return &unsampled;
     stratum->key = key;
     stratum->seed = seed_of(comm, key);
@@ -230,15 +149,7 @@ std::vector<StratumSamples> samples_here() {
 
 void forget_samples() noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
-  for (Stratum* s = all; s != nullptr; s = s->before) {
-    while (s->first != nullptr) {
-      SampleChunk* const next = s->first->next;
-      free_chunk(s->first);
-      s->first = next;
-    }
-    s->last = nullptr;
-    s->kept = 0;
-  }
+  for (Stratum* s = all; s != nullptr; s = s->before) store.clear(*s);
 }
 
 }  // namespace commlens

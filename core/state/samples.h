@@ -10,13 +10,15 @@ namespace commlens {
 
 struct CommRecord;
 
-// Memory for samples per process.  When it is used up, each stratum keeps half as many, and so on.
-inline constexpr std::uint64_t most_sample_bytes = 2 << 20;
+// Memory for samples of collectives per process; those of messages have as much (state/messages.h).  When it is used
+// up, each stratum keeps half as many, and so on.
+inline constexpr std::uint64_t most_sample_bytes = 1 << 20;
 // Samples of one stratum, and the smallest number to which a lack of memory reduces it.
 inline constexpr std::uint32_t most_samples = 256 * SampleChunk::capacity, fewest_samples = SampleChunk::capacity;
 
 // Switches sampling on or off (COMMLENS_WAITING), before the first communicator is known.
 void choose_sampling(bool is_on) noexcept;
+bool is_sampling_on() noexcept;
 
 // Decides whether some collectives of a new communicator are sampled.  Of the communicators that one line of the
 // program makes, all of the first 64 are, then half of the next 64, a quarter of the next 128, and so on: hash decides

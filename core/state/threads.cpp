@@ -172,12 +172,14 @@ Thread* enter_thread() noexcept {
     void* const memory = arena::allocate(arena::Kind::thread, sizeof(Thread), tables);
     if (memory == nullptr) {
       reserve.table.overflow.key = no_key;
+      reserve.nobody.channel = reserve.peers.overflow.channel = &reserve.no_channel;
       if (at_exit_made) pthread_setspecific(at_exit, &reserve);
       current_thread = &reserve;
       return &reserve;
     }
     t = new (memory) Thread{};
     t->table.overflow.key = no_key;
+    t->nobody.channel = t->peers.overflow.channel = &t->no_channel;
     if (CallCache* const call_cache = new_call_cache(CallCache::first)) t->call_cache = call_cache;
     t->number = tables++;
     t->wait_until(1);  // at the first call

@@ -75,7 +75,7 @@ export interface Algorithm {
   readonly drawing: Drawing | null;
 }
 
-/** A line of commlens waits: the collectives of a family of communicators, a procedure and a message size. */
+/** A line of commlens waits: the calls of a family of communicators, a procedure and a message size. */
 export interface Wait {
   readonly family: number;
   readonly op: number;
@@ -95,10 +95,12 @@ export interface Wait {
   readonly interval: string;
   readonly spread_ns: number;
   readonly late_ns: number;
-  /** Who comes last, in a few words, and in sentences. */
+  /** Who is waited for, in a few words, and in sentences. */
   readonly last: string;
   readonly words: string;
-  /** Whether so much of the time is waiting that it matters who is last. */
+  /** Whether the calls send or receive messages; otherwise all members make them. */
+  readonly is_message: boolean;
+  /** Whether so much of the time is waiting that it matters who is waited for. */
   readonly is_waited: boolean;
   /** Whether some calls were split by how long their members stayed, because clocks differ. */
   readonly is_by_stay: boolean;

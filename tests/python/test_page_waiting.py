@@ -7,19 +7,21 @@ import csv
 import io
 import json
 import random
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browser import Browser, browser
 from build_profile import ProfileBuilder
-from build_waits import Kind, RankWaits, add_random_waits, add_samples, add_unsplit
+from build_waits import Kind, RankWaits, add_random_messages, add_random_waits, add_samples, add_unsplit
 from conftest import Run
 from test_page import compare
 from test_page_data import page_of
 from test_waits import late_rank_builder
+from test_waits_messages import late_sender_builder
 
 from commlens.page.build import page
 from commlens.page.waiting import read_waiting
@@ -36,14 +38,17 @@ def tab() -> Iterator[Browser]:
         yield found
 
 
-def random_builder(seed: int) -> ProfileBuilder:
+def random_builder(seed: int, kinds: Sequence[str] = ("collectives", "messages")) -> ProfileBuilder:
     """Return a run of two nodes with families of communicators, samples, and calls that were not split."""
     dice = random.Random(seed)
     build = ProfileBuilder(ranks=12, nodes=2)
     for i in range(3):
         build.comm(f"s{i}.1", list(range(i, 12, 3)), parent=1, family=2, creator="MPI_Comm_split")
     build.comm("d0.1", list(range(12)), parent=1, creator="MPI_Comm_dup")
-    add_random_waits(build, dice)
+    if "collectives" in kinds:
+        add_random_waits(build, dice)
+    if "messages" in kinds:
+        add_random_messages(build, dice)
     return build
 
 
@@ -92,7 +97,7 @@ def test_the_page_has_the_numbers_of_the_command(tmp_path: Path, run: Run, seed:
         assert line.items() >= wait.items()
         names = set(ranks[place][0])
         assert ranks[place] == [{name: row[name] for name in row if name in names} for row in rows]
-        assert len(names) == 9
+        assert len(names) == 10
     assert [{name: row[name] for name in row if name != "why"} for row in found["unsplit"]] == wanted[
         "unsplit"
     ]
@@ -136,10 +141,10 @@ def test_a_profile_without_samples_has_its_counters_read_no_further_time(small: 
         ),
         (
             "version11-summary.db",
-            "a profile of summary detail (COMMLENS_DETAIL) has no samples of collectives. Run",
+            "a profile of summary detail (COMMLENS_DETAIL) has no samples of calls. Run",
         ),
         ("off", "COMMLENS_WAITING was 0 in this run. Run the program with"),
-        ("none", "The run made no blocking collectives on communicators of two or more ranks."),
+        ("none", "The ranks exchanged no messages and made no blocking collectives on communicators"),
     ],
 )
 def test_without_samples_the_page_gives_the_reason_and_the_remedy(
@@ -187,8 +192,53 @@ def test_the_late_rank_is_named_and_drawn(tab: Browser, late: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_bar_selects_its_ranks_and_the_address_keeps_it(tab: Browser, tmp_path: Path, run: Run) -> None:
-    profile = random_builder(2).write(tmp_path / "random.db")
+def test_a_sender_without_samples_is_named_and_drawn(tab: Browser, tmp_path: Path) -> None:
+    file = html(late_sender_builder().write(tmp_path / "late.db"))
+    tab.open(file, "view=waiting")
+    tab.complaints()
+    assert "360 ms of waiting in 373 ms of messages (96.5 %), summed over the ranks" in tab.run(
+        "return document.getElementById('waiting').textContent"
+    )
+    assert tab.run("return document.querySelector('#late-ranks .about').textContent") == (
+        "100.0 % of the waiting is for rank 0 on node0: 3.00 ms on average in 120 calls. It sends late in region solve."
+    )
+    point = "document.querySelector('#late-ranks canvas')"
+    readouts = []
+    for part in (0.1, 0.4):
+        tab.run(
+            f"{point}.dispatchEvent(new MouseEvent('mousemove', {{ clientX: {point}.getBoundingClientRect().left + {point}.clientWidth * {part} }}))"
+        )
+        readouts.append(tab.run("return document.querySelector('#late-ranks .readout').textContent"))
+    assert readouts == [
+        "rank 0 on node0: has no sampled calls of its own, causes 100.0 % of the waiting: late in 120 calls, by 3.00 ms, "
+        "mostly in region solve",
+        "rank 1 on node0: waits 3.00 ms per call, causes 0 % of the waiting",
+    ]
+    rows = list(csv.DictReader(io.StringIO(tab.results()["late-ranks"]["csv"])))
+    names = (
+        "rank",
+        "samples",
+        "waiting_per_call_ns",
+        "last",
+        "late_share",
+        "behind_per_call_ns",
+        "late_region",
+    )
+    assert [rows[0][name] for name in names] == ["0", "0", "", "120", "1", "", "solve"]
+    assert not re.search("NaN|Infinity|undefined", tab.run("return document.body.textContent"))
+    tab.go("view=summary")
+    assert "96.5 % of the 373 ms in sampled messages is waiting" in tab.run(
+        "return document.getElementById('waits').textContent"
+    )
+    assert tab.complaints() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["collectives", "messages"])
+def test_a_bar_selects_its_ranks_and_the_address_keeps_it(
+    tab: Browser, tmp_path: Path, run: Run, kind: str
+) -> None:
+    profile = random_builder(2, [kind]).write(tmp_path / "random.db")
     file = html(profile)
     tab.open(file, "view=waiting")
     tab.complaints()
@@ -199,7 +249,8 @@ def test_a_bar_selects_its_ranks_and_the_address_keeps_it(tab: Browser, tmp_path
         for row in csv.DictReader(io.StringIO(tab.results()["waiting"]["csv"]))
     }
     assert set(found) == set(wanted)
-    assert len(ids) > len(wanted)
+    # Of some collectives no call was split.
+    assert (len(ids) > len(wanted)) == (kind == "collectives")
     for place, row in found.items():
         assert float(row["waiting_share"]) == wanted[place]["waiting_share"]
         assert [row["share_low"], row["share_high"]] == [
@@ -232,9 +283,11 @@ def test_a_bar_selects_its_ranks_and_the_address_keeps_it(tab: Browser, tmp_path
     shown, address = tab.run(title)
     tab.open(file, address.removeprefix("#"))
     assert tab.run(title) == [shown, address]
-    tab.run("document.querySelector('#late-ranks input[value=time]').click()")
-    tab.wait_until("location.hash.endsWith('late=time')")
-    assert "waited for up to" in tab.run("return document.getElementById('late-ranks').textContent")
+    words_of = {"times": "up to [0-9]+ (times|calls)", "time": "waited for up to"}
+    for value in ("time", "times") if kind == "collectives" else ("times", "time"):
+        tab.run(f"document.querySelector('#late-ranks input[value={value}]').click()")
+        tab.wait_until(f"location.hash.endsWith('late={value}')")
+        assert re.search(words_of[value], tab.run("return document.getElementById('late-ranks').textContent"))
     assert tab.complaints() == []
 
 

@@ -186,8 +186,10 @@ def test_calls_that_were_not_split_are_those_of_the_selection(run: Run, tmp_path
     ids=lambda value: value.kind if isinstance(value, Pattern) else "",
 )
 def test_every_pattern_has_its_sentence(pattern: Pattern, words: str) -> None:
-    ranks = [{"rank": rank, "samples": 9, "between_ns": 0, "outside_ns": 0} for rank in range(4)]
-    wait = Wait({}, Share(0.5, 0.5, 0.5), 0, 0, pattern, "", ranks, by_stay=False)
+    ranks = [
+        {"rank": rank, "samples": 9, "between_ns": 0, "outside_ns": 0, "late_path": ""} for rank in range(4)
+    ]
+    wait = Wait({"class": "collective"}, Share(0.5, 0.5, 0.5), 0, 0, pattern, "", ranks, by_stay=False)
     assert pattern_sentences(wait, {0: "a", 1: "b"}).startswith(words)
 
 

@@ -16,12 +16,14 @@ interface Rank {
   readonly samples: number;
   readonly time_ns: number;
   readonly waiting_ns: number;
-  /** In how many samples it was last, and how long the others then waited for it alone. */
+  /** In how many samples it was last, and how long the others then waited for it alone; of messages, in how many samples of others they waited for it. */
   readonly last: number;
   readonly late_ns: number;
   readonly behind_ns: number;
   readonly between_ns: number;
   readonly outside_ns: number;
+  /** In which it was late most of the time; 0: in none. */
+  readonly late_region: number;
 }
 
 const SUMS = ["samples", "time_ns", "waiting_ns", "last", "late_ns", "behind_ns", "between_ns", "outside_ns"] as const;
@@ -34,7 +36,7 @@ function read(table: Table, line: number): Rank[] {
   const found: Rank[] = [];
   for (let i = lines.indexOf(line); i >= 0 && lines[i] === line; i++) {
     const sums = Object.fromEntries(SUMS.map((name) => [name, columns[name]![i]!])) as Record<(typeof SUMS)[number], number>;
-    found.push({ rank: rank[i]!, ...sums });
+    found.push({ rank: rank[i]!, ...sums, late_region: columns.late_region![i]! });
   }
   return found;
 }
@@ -47,22 +49,32 @@ ${context.profile.facts.waiting.sql.ranks!}
  WHERE family = ${family} AND op = ${op} AND bin = ${bin}`;
 }
 
+/** Returns a part of something; null if there is nothing. */
+function part(value: number, whole: number): number | null { return whole ? value / whole : null; }
+
+function total(ranks: Rank[]): number { return ranks.reduce((sum, one) => sum + one.late_ns, 0); }
+
 function table(context: Context, wait: Wait, ranks: Rank[]): Result {
   const { names, state } = context;
-  const part = (value: number, whole: number) => (whole ? value / whole : null);
+  const whole = total(ranks);
+  const isCollective = !wait.is_message;
   return {
     columns: [
       { name: "rank", title: "rank", unit: "number" }, { name: "node", title: "node", unit: "text", extra: true }, { name: "samples", title: "samples", unit: "count" },
       { name: "waiting_per_call_ns", title: "waiting per call", unit: "time", extra: true }, { name: "waiting_share", title: "share", unit: "share", extra: true },
       { name: "time_ns", title: "time", unit: "time", hidden: true }, { name: "waiting_ns", title: "waiting", unit: "time", hidden: true },
-      { name: "last", title: "times last", unit: "count" }, { name: "last_share", title: "of its calls", unit: "share", extra: true },
-      { name: "late_ns", title: "waited for", unit: "time" }, { name: "behind_per_call_ns", title: "after the first", unit: "time", extra: true },
-      { name: "outside_share", title: "outside MPI before", unit: "share", extra: true },
+      { name: "last", title: isCollective ? "times last" : "late in calls", unit: "count" },
+      isCollective ? { name: "last_share", title: "of its calls", unit: "share", extra: true } : { name: "late_share", title: "of all waiting", unit: "share", extra: true },
+      { name: "late_ns", title: "waited for", unit: "time" },
+      { name: "behind_per_call_ns", title: isCollective ? "after the first" : "after the other side", unit: "time", extra: true },
+      { name: "outside_share", title: "outside MPI before", unit: "share", extra: true, hidden: !isCollective },
+      { name: "late_region", title: "late in region", unit: "text", extra: true, hidden: ranks.every((one) => !one.late_region) },
       { name: "behind_ns", title: "after the first", unit: "time", hidden: true }, { name: "between_ns", title: "between", unit: "time", hidden: true },
       { name: "outside_ns", title: "outside", unit: "time", hidden: true },
     ],
-    ...listed(ranks.map((one) => [one.rank, names.nodes[names.nodeOf[one.rank] ?? -1] ?? "", one.samples, one.waiting_ns / one.samples, part(one.waiting_ns, one.time_ns),
-      one.time_ns, one.waiting_ns, one.last, part(one.last, one.samples), one.late_ns, one.behind_ns / one.samples, part(one.outside_ns, one.between_ns),
+    ...listed(ranks.map((one) => [one.rank, names.nodes[names.nodeOf[one.rank] ?? -1] ?? "", one.samples, part(one.waiting_ns, one.samples), part(one.waiting_ns, one.time_ns),
+      one.time_ns, one.waiting_ns, one.last, isCollective ? part(one.last, one.samples) : part(one.late_ns, whole), one.late_ns, part(one.behind_ns, one.samples),
+      part(one.outside_ns, one.between_ns), names.path(one.late_region),
       one.behind_ns, one.between_ns, one.outside_ns])),
     sql: `${ranksSql(context, wait)}\n ORDER BY rank`,
     pick: (row) => { pick(context, "rank", ranks[row]!.rank); },
@@ -70,32 +82,45 @@ function table(context: Context, wait: Wait, ranks: Rank[]): Result {
   };
 }
 
-function chart(context: Context, ranks: Rank[], isTime: boolean): HTMLElement {
+/** Returns the numbers of a rank in words. */
+function readout(context: Context, wait: Wait, one: Rank, whole: number): string {
+  const { names } = context;
+  const head = `rank ${one.rank} on ${names.nodes[names.nodeOf[one.rank] ?? -1] ?? "-"}: `;
+  const waits = one.samples ? `waits ${time(one.waiting_ns / one.samples)} per call` : "has no sampled calls of its own";
+  const by = one.last ? `, by ${time(one.late_ns / one.last)}` : "";
+  if (wait.is_message) {
+    const region = names.path(one.late_region);
+    const late = one.last ? `: late in ${many(one.last, "call")}${by}${region && `, mostly in region ${region}`}` : "";
+    return `${head}${waits}, causes ${share(part(one.late_ns, whole) ?? 0)} of the waiting${late}`;
+  }
+  const outside = one.between_ns ? `; ${share(one.outside_ns / one.between_ns)} of the time between them outside MPI` : "";
+  return `${head}${waits}, is last in ${count(one.last)} of ${count(one.samples)} calls${by}${outside}`;
+}
+
+function chart(context: Context, wait: Wait, ranks: Rank[], isTime: boolean): HTMLElement {
   const { names, state, profile } = context;
   const { rank: picked, node } = state.filter;
   const find = new Map(ranks.map((one) => [one.rank, one]));
   const shown = ranks.map((one): Mirrored => ({
-    rank: one.rank, up: one.waiting_ns / one.samples, down: isTime ? one.late_ns : one.last,
+    rank: one.rank, up: part(one.waiting_ns, one.samples) ?? 0, down: isTime ? one.late_ns : one.last,
     isPicked: one.rank === picked || (node !== undefined && names.nodeOf[one.rank] === node),
   }));
   const most = (of: (one: Mirrored) => number) => shown.reduce((high, one) => Math.max(high, of(one)), 0);
   const down = most((one) => one.down);
   const { palette } = profile.facts;
+  const times = wait.is_message ? `is late in up to ${many(down, "call")}` : `is last up to ${count(down)} times`;
+  const whole = total(ranks);
   return mirror(shown, {
-    label: `own waiting and times last of ${many(ranks.length, "rank")}`,
+    label: `own waiting, and how much others wait for it, of ${many(ranks.length, "rank")}`,
     colours: [palette[1]!, palette[2]!],
-    most: [`waits up to ${time(most((one) => one.up))} per call`, isTime ? `is waited for up to ${time(down)}` : `is last up to ${count(down)} times`],
+    most: [`waits up to ${time(most((one) => one.up))} per call`, isTime ? `is waited for up to ${time(down)}` : times],
     hint: "Point at a rank to read its numbers; a click restricts all views to it.",
-    read: ({ rank }) => {
-      const one = find.get(rank)!;
-      return `rank ${rank} on ${names.nodes[names.nodeOf[rank] ?? -1] ?? "-"}: waits ${time(one.waiting_ns / one.samples)} per call, is last in ${count(one.last)} of ${count(one.samples)} calls`
-        + `${one.last ? `, by ${time(one.late_ns / one.last)}` : ""}; ${one.between_ns ? `${share(one.outside_ns / one.between_ns)} of the time between them outside MPI` : ""}`;
-    },
+    read: ({ rank }) => readout(context, wait, find.get(rank)!, whole),
     pick: ({ rank }) => { pick(context, "rank", rank); },
   });
 }
 
-/** Who is last by node, if there are several. */
+/** Who is waited for by node, if there are several. */
 function nodes(context: Context, wait: Wait, ranks: Rank[]): HTMLElement | null {
   const { names, state } = context;
   if (names.nodes.length < 2) return null;
@@ -105,22 +130,26 @@ function nodes(context: Context, wait: Wait, ranks: Rank[]): HTMLElement | null 
     const old = sums.get(node) ?? { last: 0, late: 0, waiting: 0 };
     sums.set(node, { last: old.last + one.last, late: old.late + one.late_ns, waiting: old.waiting + one.waiting_ns });
   }
-  const rows = [...sums].sort((a, b) => b[1].last - a[1].last || b[1].late - a[1].late || a[0] - b[0]);
+  const { is_message: isMessage } = wait;
+  const by = isMessage ? ["late", "last"] as const : ["last", "late"] as const;
+  const rows = [...sums].sort((a, b) => b[1][by[0]] - a[1][by[0]] || b[1][by[1]] - a[1][by[1]] || a[0] - b[0]);
+  const calls = isMessage ? "late in calls" : "times last";
   return panel("late-nodes", {
-    title: "Who is last, by node",
+    title: "Who is waited for, by node",
     chart: bars(rows.slice(0, TOP_NODES).map(([node, sum]) => ({
-      label: names.of("node", node), about: `waited for ${time(sum.late)}`, value: many(sum.last, "time"),
-      parts: [{ value: sum.last, colour: context.profile.facts.palette[2]!, title: `last in ${many(sum.last, "sampled call")}` }],
+      label: names.of("node", node), about: isMessage ? `late in ${many(sum.last, "call")}` : `waited for ${time(sum.late)}`,
+      value: isMessage ? time(sum.late) : many(sum.last, "time"),
+      parts: [{ value: sum[by[0]], colour: context.profile.facts.palette[2]!, title: `${isMessage ? "late" : "last"} in ${many(sum.last, "sampled call")}` }],
       isPicked: state.filter.node === node, pick: () => { pick(context, "node", node); },
-    })), "times last by node"),
+    })), isMessage ? "waited for by node" : "times last by node"),
     result: {
-      columns: [{ name: "node", title: "node", unit: "text" }, { name: "last", title: "times last", unit: "count" }, { name: "late_ns", title: "waited for", unit: "time" },
+      columns: [{ name: "node", title: "node", unit: "text" }, { name: "last", title: calls, unit: "count" }, { name: "late_ns", title: "waited for", unit: "time" },
         { name: "waiting_ns", title: "own waiting in samples", unit: "time" }],
       ...listed(rows.map(([node, sum]) => [names.of("node", node), sum.last, sum.late, sum.waiting])),
       sql: `SELECT host.node, SUM(one.last) AS last, SUM(one.late_ns) AS late_ns, SUM(one.waiting_ns) AS waiting_ns
   FROM (${ranksSql(context, wait)}) AS one
        JOIN rank AS host ON host.rank = one.rank
- GROUP BY host.node ORDER BY last DESC, late_ns DESC, host.node`,
+ GROUP BY host.node ORDER BY ${isMessage ? "late_ns DESC, last DESC" : "last DESC, late_ns DESC"}, host.node`,
       pick: (row) => { pick(context, "node", rows[row]![0]); },
       isPicked: (row) => state.filter.node === rows[row]![0],
     },
@@ -139,14 +168,16 @@ export function lateness(context: Context, wait: Wait, place: number): Child[] {
     return [h("section", { class: "panel", id: "late-ranks" }, h("h2", {}, title), h("p", {}, words),
       h("p", {}, "Its ranks were left out to keep this page small: make it again with a larger --budget."))];
   }
-  const isTime = state.choices.late === "time";
+  // The ranks of messages that others wait for are ordered by time, those of collectives by how often they are last.
+  const isTime = (state.choices.late ?? (wait.is_message ? "time" : "")) === "time";
+  const [times, each] = wait.is_message ? ["late in calls", "sampled calls of others that waited for it"] : ["times last", "sampled calls in which it was last"];
   return [panel("late-ranks", {
     title,
     about: words,
-    controls: choice("Below the axis", "late", [["", "times last"], ["time", "waited for"]], isTime ? "time" : "",
+    controls: choice("Below the axis", "late", [["times", times], ["time", "waited for"]], isTime ? "time" : "times",
       (value) => { context.go({ choices: { ...state.choices, late: value } }); }),
-    legend: legend([["own waiting per sampled call", palette[1]!], [isTime ? "time for which the others waited for it alone" : "sampled calls in which it was last", palette[2]!]]),
-    chart: chart(context, ranks, isTime),
+    legend: legend([["own waiting per sampled call", palette[1]!], [isTime ? `time for which the others waited for it${wait.is_message ? "" : " alone"}` : each, palette[2]!]]),
+    chart: chart(context, wait, ranks, isTime),
     result: table(context, wait, ranks),
   }), nodes(context, wait, ranks)];
 }

@@ -8,6 +8,7 @@ import { panel } from "../panel";
 import { type Filter, fragment } from "../state";
 import { count, share, time } from "../units";
 import { sheet } from "./sheets";
+import { kinds } from "./waiting";
 
 function tile(title: string, value: string, about: string): HTMLElement {
   return h("div", { class: "tile" }, h("dt", {}, title), h("dd", {}, value), h("dd", { class: "tile-about" }, about));
@@ -62,11 +63,12 @@ function findings(context: Context): Child {
 
 /** One sentence about the waiting of the whole run, with a link to its view. */
 function waiting(context: Context): HTMLElement | null {
-  const { lines: [most], waiting_ns, time_ns } = context.profile.facts.waiting;
+  const { lines, waiting_ns, time_ns } = context.profile.facts.waiting;
+  const [most] = lines;
   if (!most) return null;
   const whose = most.is_waited ? ` The largest part of it is in ${most.operation} on ${context.names.family(most.family)}. ${most.words}` : "";
-  return h("section", { class: "panel", id: "waits" }, h("h2", {}, "Waiting in collectives"),
-    h("p", {}, `${share(waiting_ns / time_ns)} of the ${time(time_ns)} in sampled collectives is waiting for other ranks.${whose} `,
+  return h("section", { class: "panel", id: "waits" }, h("h2", {}, "Waiting"),
+    h("p", {}, `${share(waiting_ns / time_ns)} of the ${time(time_ns)} in sampled ${kinds(lines)} is waiting for other ranks.${whose} `,
       h("a", { href: fragment({ ...context.state, view: "waiting" }) }, "Who is waited for")));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the time of collectives is waiting, as `commlens waits` estimates it, and who is waited for.
+// How much of the time of messages and collectives is waiting, as `commlens waits` estimates it, and who is waited for.
 
 import type { Context } from "../context";
 import type { Unsplit, Wait } from "../data";
@@ -98,7 +98,7 @@ function table(context: Context, found: Item[], chosen: Item | undefined, filter
       { name: "share_high", title: "to", unit: "share", extra: true }, { name: "operation_ns", title: "operation", unit: "time" },
       { name: "operation_per_call_ns", title: "per call", unit: "time", extra: true }, { name: "samples", title: "samples", unit: "count" },
       { name: "sampled_ns", title: "sampled time", unit: "time", hidden: true }, { name: "spread_ns", title: "spread", unit: "time", extra: true },
-      { name: "late_ns", title: "late", unit: "time", extra: true }, { name: "last", title: "last", unit: "text", extra: true },
+      { name: "late_ns", title: "late", unit: "time", extra: true }, { name: "last", title: "waited for", unit: "text", extra: true },
     ],
     ...listed(waits.map(({ wait }) => [wait.family, wait.communicator, context.names.family(wait.family), wait.operation, wait.bin, wait.calls, wait.time_ns,
       wait.waiting_ns, wait.waiting_share, wait.share_low, wait.share_high, wait.operation_ns, wait.operation_ns / wait.calls, wait.samples, wait.sampled_ns,
@@ -141,12 +141,18 @@ ${sql.unsplit!}
   });
 }
 
+/** Names the kinds of calls, as the head of commlens waits does. */
+export function kinds(waits: Wait[]): string {
+  const names = [waits.some((wait) => wait.is_message) ? "messages" : "", waits.some((wait) => !wait.is_message) ? "collectives" : ""];
+  return names.filter(Boolean).join(" and ");
+}
+
 /** Says what the bars show, and which parts of the filter they cannot follow. */
 function about(context: Context, found: Item[]): string {
   const { filter } = context.state;
   const waits = found.flatMap((item) => item.wait ?? []);
   const [waiting, whole] = (["waiting_ns", "time_ns"] as const).map((name) => waits.reduce((sum, wait) => sum + wait[name], 0)) as [number, number];
-  const head = whole ? `${time(waiting)} of waiting in ${time(whole)} of collectives (${share(waiting / whole)}), summed over the ranks. ` : "";
+  const head = whole ? `${time(waiting)} of waiting in ${time(whole)} of ${kinds(waits)} (${share(waiting / whole)}), summed over the ranks. ` : "";
   const lines = waits.some(whisker) ? "The interval at the end of the waiting has the true share in 95 of 100 cases. " : "";
   const comm = filter.comm === undefined ? "" : ` ${context.names.comm(filter.comm)} counts with its family ${context.names.family(context.names.familyOf.get(filter.comm) ?? -1)}.`;
   const deaf = (["region", "callsite"] as const).some((each) => filter[each] !== undefined) ? " Regions and call sites of the filter have no effect here." : "";
@@ -158,7 +164,7 @@ function about(context: Context, found: Item[]): string {
 function chart(context: Context, found: Item[], chosen: Item | undefined): Child[] {
   const left = found.length - TOP;
   return [
-    h("div", { class: "waits" }, bars(found.slice(0, TOP).map((item) => bar(context, item, item === chosen)), "waiting and operation of collectives")),
+    h("div", { class: "waits" }, bars(found.slice(0, TOP).map((item) => bar(context, item, item === chosen)), "waiting and operation")),
     left > 0 ? h("p", { class: "about" }, `${many(left, "further row")}: see the table.`) : null,
   ];
 }
@@ -179,14 +185,14 @@ function whole(context: Context, item: Item): HTMLElement {
 
 export function waiting(context: Context): Child[] {
   const { refused, lines } = context.profile.facts.waiting;
-  if (refused) return [h("section", { class: "panel", id: "waiting" }, h("h2", {}, "Waiting in collectives"), h("p", {}, `No samples: ${refused}`))];
+  if (refused) return [h("section", { class: "panel", id: "waiting" }, h("h2", {}, "Waiting"), h("p", {}, `No samples: ${refused}`))];
   const filter = followed(context);
   const found = items(context, filter);
   const most = lines.find((line) => isLeft(line, filter)) ?? null;
   const chosen = found.find((item) => keyOf(item) === context.state.choices.wait) ?? found.find((item) => item.wait === most) ?? found[0];
   return [
     panel("waiting", {
-      title: "Waiting and operation of collectives",
+      title: "Waiting and operation",
       about: about(context, found),
       legend: legend(entries(context, found)),
       chart: chart(context, found, chosen),

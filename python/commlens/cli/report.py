@@ -119,8 +119,8 @@ class Answer(NamedTuple):
 @click.option(
     "--waiting",
     is_flag=True,
-    help="Split the time of collectives into waiting for other ranks and the operation; of all ranks, regions and call "
-    "sites together.",
+    help="Split the time of messages and collectives into waiting for other ranks and the operation; of all ranks, "
+    "regions and call sites together.",
 )
 @click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
 @format_option

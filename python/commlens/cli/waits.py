@@ -17,13 +17,15 @@ from commlens.cli.options import (
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
-from commlens.render.units import share_text, time_text
 from commlens.selection import names
-from commlens.waiting.text import clock_sentences, draw, draw_ranks, unsplit_lines
+from commlens.waiting.text import clock_sentences, draw, draw_ranks, head_text, unsplit_lines
 from commlens.waiting.waits import Waits, read_waits
 
 DEFAULT_TOP = 10
-NOTHING = "no sampled collectives: the run made none on communicators of two or more ranks, or COMMLENS_WAITING was 0"
+NOTHING = (
+    "no sampled calls: the ranks exchanged no messages and made no blocking collectives on communicators of two or more "
+    "ranks, or COMMLENS_WAITING was 0"
+)
 
 
 @click.command()
@@ -45,24 +47,36 @@ def waits(
     style: str,
     show_sql: bool,
 ) -> None:
-    """Show who keeps whom waiting in the collectives of PROFILE.
+    """Show who keeps whom waiting in the messages and collectives of PROFILE.
 
-    The time of a collective is waiting for others and the operation itself. Of some calls, spread over the run, all
-    members have stored when they entered and left (COMMLENS_WAITING); they tell the two apart. In a barrier, an
-    allreduce, an allgather, an alltoall or a reduce_scatter, every rank waits until the last one has entered. In a
-    broadcast or scatter the others wait for the root, in a reduce or gather the root for the others. In a run on several
-    machines, the sampled calls also relate their clocks; the interval includes the error of this.
+    The time of an MPI call is waiting for others and the operation itself. Of some calls, spread over the run, the
+    processes have stored when they entered and left (COMMLENS_WAITING); these samples tell the two apart.
+
+    Messages: a call that receives, such as MPI_Recv or MPI_Waitall, waits until the sender enters its send: a late
+    sender. A blocking send that needs its receiver waits until the receive is posted: a late receiver. Of several
+    messages of one call, the latest counts. Collectives: in a barrier, an allreduce, an allgather, an alltoall or a
+    reduce_scatter, every rank waits until the last one has entered. In a broadcast or scatter the others wait for the
+    root, in a reduce or gather the root for the others. In a run on several machines, sampled collectives also relate
+    their clocks; the interval includes the error of this.
 
     Columns: time: of all ranks. waiting: share of this time in which ranks waited. interval: its 95 % interval; exact if
     every call was sampled, ? if too few were. operation/call: average time of a call without waiting. spread: median of
-    the time from the first entry of a rank to the last. last: the rank for which the others waited. It is one rank,
-    if it was last in at least half of the calls, and far more often than by chance: then it computes longer than the
-    others between the calls, or comes late from other MPI calls. It may also be one node, the order of the ranks, or
-    rotate.
+    the time between the first and the last entry; of a message, between its two sides. waited for: of messages, the rank
+    that causes at least half of the waiting, with this share and the region in which it was late; or the rank at which
+    a chain begins, if ranks wait for each other in turn, but others for this one far longer than it for others; or one
+    node; or it varies. Of collectives, the rank that was last in at least half of the calls, and far more often than by chance: it
+    computes longer than the others between the calls, or comes late from other MPI calls. It may also be one node, the
+    order of the ranks, or rotate.
 
-    With --ranks, for each rank: time, waiting: of a sampled call. last: share of the calls in which it was last. late:
-    for how long the others then waited for it alone. after the first: from the first entry of a rank to its own, on
-    average. outside MPI: share of the time between two calls.
+    With --ranks, for each rank: time, waiting: of a sampled call. Of messages: causes: share of the waiting of all
+    that was for this rank. late in: number of sampled calls of others that waited for it. by: for how long, on average.
+    after the other side: from the entry of the other side to its own, on average. region: in which it was late for more
+    than half of the time. A rank that only sends has no waiting of its own in MPI_Recv. Of collectives: last:
+    share of the calls in which it was last. late: for how long the others then waited for it alone. after the first:
+    from the first entry of a rank to its own, on average. outside MPI: share of the time between two calls.
+
+    csv and json: last_rank is the rank of column waited for; last_share is the share of the waiting for it in messages,
+    and of the calls in which it was last in collectives.
     """
     with open_profile(profile) as connection:
         names.check_communicators(connection, comms)
@@ -93,8 +107,7 @@ def as_dict(found: Waits) -> dict[str, object]:
 def show(screen: Screen, found: Waits, top: int | None, nodes: dict[int, str] | None) -> None:
     """Print the tables, and what could not be split."""
     if found.waits:
-        share = share_text(found.waiting_ns / found.time_ns)
-        head = f"{time_text(found.waiting_ns)} of waiting in {time_text(found.time_ns)} of collectives ({share}), sums over the ranks"
+        head = f"{head_text(found)}, sums over the ranks"
         screen.lines([*fold("", head, screen.width, "bold"), Text("")])
         screen.lines(draw(found, top).lines(screen.width))
         for wait in found.waits[:top] if nodes is not None else []:

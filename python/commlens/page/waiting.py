@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collects for the page what `commlens waits` prints: the split of collectives, and the ranks that are waited for."""
+"""Collects for the page what `commlens waits` prints: waiting and operation, and the ranks that are waited for."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from commlens.page.pack import Packed, pack
 from commlens.profile import meta
 from commlens.waiting.text import (
     LEAST_WAITING,
-    REASONS,
     clock_sentences,
     interval_text,
     last_text,
     pattern_sentences,
+    why_unsplit,
 )
 from commlens.waiting.waits import Wait, Waits, read_waits
 
@@ -32,6 +32,7 @@ MOST_LINES = 1_000
 
 RANK_COLUMNS = (
     "rank", "samples", "time_ns", "waiting_ns", "last", "late_ns", "behind_ns", "between_ns", "outside_ns",
+    "late_region",
 )  # fmt: skip
 
 SAMPLING = "COMMLENS_WAITING"
@@ -73,6 +74,7 @@ def line_of(wait: Wait, node_of: Mapping[int, str]) -> dict[str, Any]:
         "interval": interval_text(wait),
         "last": safe(last_text(wait)),
         "words": safe(pattern_sentences(wait, node_of)),
+        "is_message": wait.is_message,
         "is_waited": wait.share.share >= LEAST_WAITING,
         "is_by_stay": wait.by_stay,
     }
@@ -81,7 +83,7 @@ def line_of(wait: Wait, node_of: Mapping[int, str]) -> dict[str, Any]:
 def unsplit_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return calls that were not split, with the reason in words."""
     texts = {name: safe(row[name]) for name in ("communicator", "operation", "reason")}
-    return {**row, **texts, "why": REASONS.get(texts["reason"], texts["reason"])}
+    return {**row, **texts, "why": safe(why_unsplit(row))}
 
 
 def ranks_of(waits: Sequence[Wait]) -> Packed:
@@ -106,7 +108,7 @@ def why_nothing(connection: sqlite3.Connection) -> str:
     """Return why a profile has no samples."""
     if meta.option(connection, SAMPLING) == "0":
         return f"{SAMPLING} was 0 in this run. {REMEDY}"
-    return "The run made no blocking collectives on communicators of two or more ranks."
+    return "The ranks exchanged no messages and made no blocking collectives on communicators of two or more ranks."
 
 
 def read_waiting(connection: sqlite3.Connection, budget: int) -> Waiting:

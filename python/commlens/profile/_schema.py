@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 12
+VERSION = 13
 APPLICATION_ID = 1129073742
 
 
@@ -594,36 +594,36 @@ CREATE TABLE peer ( -- The communication matrix: one row per communicator, kind,
     ),
     'waiting': Relation(
         'table',
-        'How long each rank waited for others in sampled collectives (COMMLENS_WAITING). Of each communicator, procedure and message size, all members sample the same calls, spread over the run; the rows add up those that could be split into waiting and operation. The share waiting_ns / time_ns estimates that of all calls (view split). In a barrier, an allreduce, an alltoall and the like a rank waits until the last member has entered; in a broadcast or scatter the others wait for the root; in a reduce or gather the root waits for the others. Empty in a profile of summary detail.',
+        'How long each rank waited for others in sampled calls (COMMLENS_WAITING); the rows add up those that could be split into waiting and the rest. The share waiting_ns / time_ns estimates that of all calls (view split). Collectives: of each communicator, procedure and message size, all members sample the same calls, spread over the run. In a barrier, an allreduce, an alltoall and the like a rank waits until the last member has entered; in a broadcast or scatter the others wait for the root; in a reduce or gather the root waits for the others. Messages (op.class is p2p or completion; since version 13): of each pair of processes in a communicator, both sample the same messages. A call that completes receives waits until the latest sender has entered its send; a blocking send waits until the receive is posted, if it returned after that. Empty in a profile of summary detail.',
         (
             Column('comm', 'INTEGER', '', 'Communicator.', ref='comm.id'),
-            Column('op', 'INTEGER', '', 'MPI procedure: a blocking collective.', ref='op.id'),
+            Column('op', 'INTEGER', '', 'MPI procedure: a blocking collective, a receive, a blocking send, or a procedure that completes requests.', ref='op.id'),
             Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin.', low=-2, high=63),
             Column('region', 'INTEGER', '', 'Code region in which the rank made the calls.', ref='region.id'),
             Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
-            Column('samples', 'INTEGER', '', 'Sampled calls.'),
-            Column('time_ns', 'INTEGER', 'ns', 'Time of the rank in these calls.'),
+            Column('samples', 'INTEGER', '', 'Sampled calls. 0 in a row of messages that only tells for how long others waited for the rank, or that has calls without samples.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time of the rank in these calls. Of messages: the time of all its calls, times the share of those that wait for messages which the samples are.'),
             Column('waiting_ns', 'INTEGER', 'ns', 'The part of it in which the rank waited.'),
-            Column('last', 'INTEGER', '', 'Number of these calls in which others waited for this rank longer than for any other.'),
-            Column('late_ns', 'INTEGER', 'ns', 'Sum over these of the time for which others waited for this rank alone, as in sampled.late_ns.'),
-            Column('behind_ns', 'INTEGER', 'ns', 'Sum over the calls of the time from the first entry of a member to the entry of this rank.'),
-            Column('between_ns', 'INTEGER', 'ns', 'Time of the rank from one sampled call of this communicator, procedure and size to the next.'),
+            Column('last', 'INTEGER', '', 'Number of these calls in which others waited for this rank longer than for any other. Of messages: number of sampled calls of other ranks in which these waited for this rank longest.'),
+            Column('late_ns', 'INTEGER', 'ns', 'Sum over these of the time for which others waited for this rank alone, as in sampled.late_ns. Of messages: the time for which they waited for it.'),
+            Column('behind_ns', 'INTEGER', 'ns', 'Sum over the calls of the time from the first entry of a member to the entry of this rank. Of messages: from the entry of the other side, if that was earlier.'),
+            Column('between_ns', 'INTEGER', 'ns', 'Time of the rank from one sampled call of this communicator, procedure and size to the next. 0 for messages, and so is outside_ns.'),
             Column('outside_ns', 'INTEGER', 'ns', 'The part of between_ns outside measured MPI calls. If a rank that is last has more of it than others, it computed longer; if not, it came late out of other MPI calls.'),
         ),
         """\
-CREATE TABLE waiting ( -- How long each rank waited for others in sampled collectives (COMMLENS_WAITING). Of each communicator, procedure and message size, all members sample the same calls, spread over the run; the rows add up those that could be split into waiting and operation. The share waiting_ns / time_ns estimates that of all calls (view split). In a barrier, an allreduce, an alltoall and the like a rank waits until the last member has entered; in a broadcast or scatter the others wait for the root; in a reduce or gather the root waits for the others. Empty in a profile of summary detail.
+CREATE TABLE waiting ( -- How long each rank waited for others in sampled calls (COMMLENS_WAITING); the rows add up those that could be split into waiting and the rest. The share waiting_ns / time_ns estimates that of all calls (view split). Collectives: of each communicator, procedure and message size, all members sample the same calls, spread over the run. In a barrier, an allreduce, an alltoall and the like a rank waits until the last member has entered; in a broadcast or scatter the others wait for the root; in a reduce or gather the root waits for the others. Messages (op.class is p2p or completion; since version 13): of each pair of processes in a communicator, both sample the same messages. A call that completes receives waits until the latest sender has entered its send; a blocking send waits until the receive is posted, if it returned after that. Empty in a profile of summary detail.
   comm INTEGER REFERENCES comm(id), -- Communicator.
-  op INTEGER REFERENCES op(id), -- MPI procedure: a blocking collective.
+  op INTEGER REFERENCES op(id), -- MPI procedure: a blocking collective, a receive, a blocking send, or a procedure that completes requests.
   bin INTEGER, -- Message size bin, as in key.bin.
   region INTEGER REFERENCES region(id), -- Code region in which the rank made the calls.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  samples INTEGER, -- Sampled calls.
-  time_ns INTEGER, -- [ns] Time of the rank in these calls.
+  samples INTEGER, -- Sampled calls. 0 in a row of messages that only tells for how long others waited for the rank, or that has calls without samples.
+  time_ns INTEGER, -- [ns] Time of the rank in these calls. Of messages: the time of all its calls, times the share of those that wait for messages which the samples are.
   waiting_ns INTEGER, -- [ns] The part of it in which the rank waited.
-  last INTEGER, -- Number of these calls in which others waited for this rank longer than for any other.
-  late_ns INTEGER, -- [ns] Sum over these of the time for which others waited for this rank alone, as in sampled.late_ns.
-  behind_ns INTEGER, -- [ns] Sum over the calls of the time from the first entry of a member to the entry of this rank.
-  between_ns INTEGER, -- [ns] Time of the rank from one sampled call of this communicator, procedure and size to the next.
+  last INTEGER, -- Number of these calls in which others waited for this rank longer than for any other. Of messages: number of sampled calls of other ranks in which these waited for this rank longest.
+  late_ns INTEGER, -- [ns] Sum over these of the time for which others waited for this rank alone, as in sampled.late_ns. Of messages: the time for which they waited for it.
+  behind_ns INTEGER, -- [ns] Sum over the calls of the time from the first entry of a member to the entry of this rank. Of messages: from the entry of the other side, if that was earlier.
+  between_ns INTEGER, -- [ns] Time of the rank from one sampled call of this communicator, procedure and size to the next. 0 for messages, and so is outside_ns.
   outside_ns INTEGER, -- [ns] The part of between_ns outside measured MPI calls. If a rank that is last has more of it than others, it computed longer; if not, it came late out of other MPI calls.
   PRIMARY KEY (comm, op, bin, region, rank)
 ) WITHOUT ROWID;
@@ -633,37 +633,37 @@ CREATE TABLE waiting ( -- How long each rank waited for others in sampled collec
     ),
     'sampled': Relation(
         'table',
-        'The sampled collectives that could be split: one row per communicator, procedure and message size, with sums over all members. In the index if the profile has shards.',
+        'The sampled calls that could be split: one row per communicator, procedure and message size, with sums over all members. In the index if the profile has shards.',
         (
             Column('comm', 'INTEGER', '', 'Communicator.', ref='comm.id'),
             Column('op', 'INTEGER', '', 'MPI procedure.', ref='op.id'),
             Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin.', low=-2, high=63),
-            Column('samples', 'INTEGER', '', 'Sampled calls, each counted once for all its members.'),
-            Column('collectives', 'INTEGER', '', 'All calls, counted in the same way.'),
+            Column('samples', 'INTEGER', '', 'Sampled calls: of a collective, each counted once for all its members.'),
+            Column('collectives', 'INTEGER', '', 'All calls, counted in the same way. Of messages: the number of calls for which the samples stand, rounded: those that wait for a message, without others of the procedure.'),
             Column('across', 'INTEGER', '', 'Sampled calls whose members are on several machines, whose clocks differ.'),
             Column('by_clock', 'INTEGER', '', 'Those of them that were split by when the members entered, which table clock tells: collectives with a root. In the others waiting is computed from the durations: a rank waited as long as its call took longer than that of the last, as far as table clock allows it. Its error is the time from the first to the last return of a member, but not more than four times clock.error_ns.', null=True, since=12),
             Column('clock_ns', 'INTEGER', 'ns', 'By how much waiting_ns may be wrong because the clocks are related with an error: for each call of by_clock and each member that may wait, twice the largest clock.error_ns of a member. This and by_clock are NULL in profiles of versions before 12.', null=True, since=12),
-            Column('time_ns', 'INTEGER', 'ns', 'Time in the sampled calls, sum over the members.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time in the sampled calls, sum over the members; of messages as in waiting.time_ns.'),
             Column('waiting_ns', 'INTEGER', 'ns', 'The part of it in which members waited for others.'),
             Column('error_ns', 'INTEGER', 'ns', 'Standard error of the waiting in all calls that view split estimates: 0 if every call was sampled, NULL if fewer than four were. Plus clock_ns, scaled to all calls.', null=True),
-            Column('spread_ns', 'INTEGER', 'ns', 'Median of the time from the first entry of a member to the last.'),
-            Column('late_ns', 'INTEGER', 'ns', 'Sum over the samples of the time for which others waited for the last alone: from the entry of the last but one to its own; in a broadcast or scatter from the first entry of another rank to that of the root.'),
+            Column('spread_ns', 'INTEGER', 'ns', 'Median of the time from the first entry of a member to the last; of messages between the entries of the two sides.'),
+            Column('late_ns', 'INTEGER', 'ns', 'Sum over the samples of the time for which others waited for the last alone: from the entry of the last but one to its own; in a broadcast or scatter from the first entry of another rank to that of the root; of messages the waiting itself.'),
         ),
         """\
-CREATE TABLE sampled ( -- The sampled collectives that could be split: one row per communicator, procedure and message size, with sums over all members. In the index if the profile has shards.
+CREATE TABLE sampled ( -- The sampled calls that could be split: one row per communicator, procedure and message size, with sums over all members. In the index if the profile has shards.
   comm INTEGER REFERENCES comm(id), -- Communicator.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   bin INTEGER, -- Message size bin, as in key.bin.
-  samples INTEGER, -- Sampled calls, each counted once for all its members.
-  collectives INTEGER, -- All calls, counted in the same way.
+  samples INTEGER, -- Sampled calls: of a collective, each counted once for all its members.
+  collectives INTEGER, -- All calls, counted in the same way. Of messages: the number of calls for which the samples stand, rounded: those that wait for a message, without others of the procedure.
   across INTEGER, -- Sampled calls whose members are on several machines, whose clocks differ.
   by_clock INTEGER, -- Those of them that were split by when the members entered, which table clock tells: collectives with a root. In the others waiting is computed from the durations: a rank waited as long as its call took longer than that of the last, as far as table clock allows it. Its error is the time from the first to the last return of a member, but not more than four times clock.error_ns.
   clock_ns INTEGER, -- [ns] By how much waiting_ns may be wrong because the clocks are related with an error: for each call of by_clock and each member that may wait, twice the largest clock.error_ns of a member. This and by_clock are NULL in profiles of versions before 12.
-  time_ns INTEGER, -- [ns] Time in the sampled calls, sum over the members.
+  time_ns INTEGER, -- [ns] Time in the sampled calls, sum over the members; of messages as in waiting.time_ns.
   waiting_ns INTEGER, -- [ns] The part of it in which members waited for others.
   error_ns INTEGER, -- [ns] Standard error of the waiting in all calls that view split estimates: 0 if every call was sampled, NULL if fewer than four were. Plus clock_ns, scaled to all calls.
-  spread_ns INTEGER, -- [ns] Median of the time from the first entry of a member to the last.
-  late_ns INTEGER, -- [ns] Sum over the samples of the time for which others waited for the last alone: from the entry of the last but one to its own; in a broadcast or scatter from the first entry of another rank to that of the root.
+  spread_ns INTEGER, -- [ns] Median of the time from the first entry of a member to the last; of messages between the entries of the two sides.
+  late_ns INTEGER, -- [ns] Sum over the samples of the time for which others waited for the last alone: from the entry of the last but one to its own; in a broadcast or scatter from the first entry of another rank to that of the root; of messages the waiting itself.
   PRIMARY KEY (comm, op, bin)
 ) WITHOUT ROWID;
 """,
@@ -694,20 +694,20 @@ CREATE TABLE clock ( -- How the clocks of the machines are related, in a run on 
     ),
     'unsplit': Relation(
         'table',
-        'Sampled collectives that could not be split into waiting and operation. In the index if the profile has shards.',
+        'Sampled calls that could not be split into waiting and operation; of messages, one end of each is a call. In the index if the profile has shards.',
         (
             Column('comm', 'INTEGER', '', 'Communicator.', ref='comm.id'),
             Column('op', 'INTEGER', '', 'MPI procedure.', ref='op.id'),
             Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin.', low=-2, high=63),
-            Column('reason', 'TEXT', '', 'members: some members have no sample of the call, because they paused, had less memory, or ended early. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines whose clocks are not related, or with an error that is longer than the call. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members. prefix: a prefix sum, in which each rank waits for those below it.', values=('members', 'no data', 'machines', 'order', 'prefix')),
+            Column('reason', 'TEXT', '', 'members: some members have no sample of the call, because they paused, had less memory, or ended early; of a message, the other process has none. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines whose clocks are not related, or with an error that is longer than the call; a message between machines whose clocks are not related. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members; messages that were received in another order than they were sent, as far as their tags do not tell which is which. prefix: a prefix sum, in which each rank waits for those below it. threads: several threads send, or receive, messages between the same two processes in one communicator, so that their order is not known; their number. posting: a send of which it is not known when its receive was posted: by a persistent request, by one of several threads, or more than 256 receives before it was completed.', values=('members', 'no data', 'machines', 'order', 'prefix', 'threads', 'posting')),
             Column('calls', 'INTEGER', '', 'Number of sampled calls.'),
         ),
         """\
-CREATE TABLE unsplit ( -- Sampled collectives that could not be split into waiting and operation. In the index if the profile has shards.
+CREATE TABLE unsplit ( -- Sampled calls that could not be split into waiting and operation; of messages, one end of each is a call. In the index if the profile has shards.
   comm INTEGER REFERENCES comm(id), -- Communicator.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   bin INTEGER, -- Message size bin, as in key.bin.
-  reason TEXT, -- members: some members have no sample of the call, because they paused, had less memory, or ended early. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines whose clocks are not related, or with an error that is longer than the call. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members. prefix: a prefix sum, in which each rank waits for those below it.
+  reason TEXT, -- members: some members have no sample of the call, because they paused, had less memory, or ended early; of a message, the other process has none. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines whose clocks are not related, or with an error that is longer than the call; a message between machines whose clocks are not related. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members; messages that were received in another order than they were sent, as far as their tags do not tell which is which. prefix: a prefix sum, in which each rank waits for those below it. threads: several threads send, or receive, messages between the same two processes in one communicator, so that their order is not known; their number. posting: a send of which it is not known when its receive was posted: by a persistent request, by one of several threads, or more than 256 receives before it was completed.
   calls INTEGER, -- Number of sampled calls.
   PRIMARY KEY (comm, op, bin, reason)
 ) WITHOUT ROWID;
@@ -1349,20 +1349,20 @@ SELECT region, rank, SUM(useful_ns) AS useful_ns
     ),
     'split': Relation(
         'view',
-        'Time in blocking collectives, split into waiting for other ranks and the operation itself, by family of communicators, procedure and message size. Estimated: for each communicator and rank, the share of waiting in its sampled calls times the time of all its calls; communicators of a family that have no samples have the share of the others. Rows without samples are left out.',
+        'Time in calls that wait for other processes, split into this waiting and the operation itself, by family of communicators, procedure and message size. Estimated: for each communicator and rank, the share of waiting in its sampled calls times the time of all its calls; communicators of a family that have no samples have the share of the others. Rows without samples are left out.',
         (
             Column('family', 'INTEGER', '', 'Family of communicators, comm.family.'),
             Column('op', 'INTEGER', '', 'MPI procedure, op.id.'),
             Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin.'),
             Column('calls', 'INTEGER', '', 'Calls of all ranks.'),
             Column('time_ns', 'INTEGER', 'ns', 'Their time.'),
-            Column('samples', 'INTEGER', '', 'Sampled calls, each counted once for all its members.'),
+            Column('samples', 'INTEGER', '', 'Sampled calls, as in sampled.samples.'),
             Column('sampled_ns', 'INTEGER', 'ns', 'Time in the sampled calls, sum over the members.'),
             Column('waiting_ns', 'INTEGER', 'ns', 'Estimated time in which ranks waited for others.'),
             Column('operation_ns', 'INTEGER', 'ns', 'The rest of time_ns: the operation itself.'),
         ),
         """\
-CREATE VIEW split AS -- Time in blocking collectives, split into waiting for other ranks and the operation itself, by family of communicators, procedure and message size. Estimated: for each communicator and rank, the share of waiting in its sampled calls times the time of all its calls; communicators of a family that have no samples have the share of the others. Rows without samples are left out.
+CREATE VIEW split AS -- Time in calls that wait for other processes, split into this waiting and the operation itself, by family of communicators, procedure and message size. Estimated: for each communicator and rank, the share of waiting in its sampled calls times the time of all its calls; communicators of a family that have no samples have the share of the others. Rows without samples are left out.
 WITH part AS (
        SELECT comm, op, bin, rank, 1.0 * SUM(waiting_ns) / SUM(time_ns) AS share
          FROM waiting GROUP BY comm, op, bin, rank HAVING SUM(time_ns) > 0),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The waiting in the collectives of a report: two more columns of its rows of operations."""
+"""The waiting in the messages and collectives of a report: two more columns of its rows of operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST_KNOWN = 0.5  # share of the time of a row in communicators with samples fr
 
 
 def refuse_without_samples(connection: sqlite3.Connection) -> None:
-    """Refuse a profile that cannot have samples of collectives.
+    """Refuse a profile that cannot have samples of calls.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def refuse_without_samples(connection: sqlite3.Connection) -> None:
         version = version_of(connection)
         raise CommlensError(f"this profile has schema version {version}: waiting needs version 11 or later")
     if is_summary(connection):
-        raise CommlensError("a profile of summary detail (COMMLENS_DETAIL) has no samples of collectives")
+        raise CommlensError("a profile of summary detail (COMMLENS_DETAIL) has no samples of calls")
 
 
 def waiting_sql(report: Report) -> str:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who keeps whom waiting in collectives: `estimate` has the statistics, `waits` reads a profile, `text` prints."""
+"""Who keeps whom waiting: `estimate` has the statistics, `waits` reads a profile, `text` prints."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of sampled collectives: the share of waiting with its interval, and the pattern of who comes last."""
+"""Statistics of sampled calls: the share of waiting with its interval, and the pattern of who is waited for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from statistics import NormalDist
 CONFIDENCE = 0.95
 FEWEST_SAMPLES = 4  # from which on there is an interval
 FEWEST_CALLS = 8  # samples from which on a pattern is named
+MOST_ON_NODE = 0.8  # share of a node from which on it is named
+MOST_OF_CHAIN = 0.8  # share of the delay that one rank adds from which on a chain begins there
 MOST_BY_CHANCE = 0.001  # probability, by chance, of a rank that is last so often
 SORTED = 0.9  # coefficient of correlation from which on ranks arrive in the order of their numbers
 
@@ -50,13 +52,16 @@ class Sampled:
     Attributes
     ----------
     samples, collectives : int
-        Sampled calls, and all calls.
+        Sampled calls, and all calls. Of a collective each counts once, otherwise once for each rank.
     time_ns, waiting_ns : int
-        Time in the sampled calls, and the waiting in it: sums over the members.
+        Time for which the samples stand, and the waiting in it: sums over the ranks.
     error_ns : int or None
         Standard error of the waiting in all calls; None if there are too few samples to know.
     all_ns : int
-        Time in all calls, sum over the members.
+        Time in all calls, sum over the ranks.
+    known_ns, known_waiting_ns : float or None
+        Time of all calls of the ranks that have samples, and the estimated waiting in it. None for collectives, where
+        the time of the samples tells it: they are the same calls on all ranks.
     """
 
     samples: int
@@ -65,11 +70,27 @@ class Sampled:
     waiting_ns: int
     error_ns: int | None
     all_ns: int
+    known_ns: float | None = None
+    known_waiting_ns: float | None = None
 
     @property
-    def expected_ns(self) -> float:
-        """Time of all calls if the samples were typical."""
-        return self.time_ns * self.collectives / self.samples
+    def seen_ns(self) -> float:
+        """The waiting of which the samples tell."""
+        if self.known_waiting_ns is not None:
+            return self.known_waiting_ns
+        return min(self.waiting_ns * self.collectives / self.samples, self.all_ns)
+
+    @property
+    def unseen_ns(self) -> float:
+        """The time of which the samples do not tell how much is waiting."""
+        if self.known_ns is not None:
+            return max(0.0, self.all_ns - self.known_ns)
+        return max(0.0, self.all_ns - self.time_ns * self.collectives / self.samples)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all calls were sampled."""
+        return self.samples == self.collectives and not self.error_ns and self.known_ns in (None, self.all_ns)
 
     def standard_error(self, share: float) -> float:
         """Return the standard error of the waiting, ns. share: of all communicators."""
@@ -83,7 +104,7 @@ def waiting_share(waiting_ns: float, time_ns: int, strata: Sequence[Sampled]) ->
 
     The error of a communicator with few samples is how far its share is from that of all. A few long calls that were not
     sampled show in the time of all calls, which is known: how much of it is waiting is not, so that the interval contains
-    both none and all of it.
+    both none and all of it. The same holds for ranks without samples.
 
     Parameters
     ----------
@@ -93,15 +114,15 @@ def waiting_share(waiting_ns: float, time_ns: int, strata: Sequence[Sampled]) ->
         The samples of each communicator.
     """
     share = waiting_ns / time_ns
-    if all(one.samples == one.collectives and not one.error_ns for one in strata):
+    if all(one.is_exact for one in strata):
         return Share(share, share, share)
     if sum(one.samples for one in strata) < FEWEST_SAMPLES:
         return Share(share, None, None)
     variance = sum(one.standard_error(share) ** 2 for one in strata)
     freedom = sum(one.samples - 1 for one in strata)
     error = student(max(3, freedom)) * sqrt(variance) / time_ns
-    seen_ns = sum(min(one.waiting_ns * one.collectives / one.samples, one.all_ns) for one in strata)
-    unseen_ns = sum(max(0.0, one.all_ns - one.expected_ns) for one in strata)
+    seen_ns = sum(one.seen_ns for one in strata)
+    unseen_ns = sum(one.unseen_ns for one in strata)
     low = min(share - error, seen_ns / time_ns)
     high = max(share + error, (seen_ns + unseen_ns) / time_ns)
     return Share(share, max(0.0, low), min(1.0, high))
@@ -109,17 +130,19 @@ def waiting_share(waiting_ns: float, time_ns: int, strata: Sequence[Sampled]) ->
 
 @dataclass(frozen=True)
 class Pattern:
-    """Who comes last.
+    """Who is waited for.
 
     Attributes
     ----------
     kind : str
-        same: one rank far more often than by chance. node: one node does. order: the ranks arrive in the order of
-        their numbers, or in the opposite one. rotates: no rank more often than by chance. few: too few samples.
+        same: one rank, far more often than by chance. node: one node. order: the ranks arrive in the order of
+        their numbers, or in the opposite one. rotates: no rank more often than by chance. varies: several ranks.
+        chain: ranks wait for each other in turn, but one waits far less than others wait for it. few: too few samples.
     rank : int
-        The rank that was last most often.
+        The rank that was last most often; for messages, the one for which others waited longest, or the first of the
+        chain. -1: none.
     share : float
-        In which share of the calls it was, from 0 to 1.
+        In which share of the calls it was last; for messages, the share of the waiting that was for it. From 0 to 1.
     node : str
         The node, for kind node.
     """
@@ -174,9 +197,47 @@ def pattern_of(
         nodes[node_of.get(one, "")] += times
     node, of_node = nodes.most_common(1)[0]
     choices = len({node_of.get(one, "") for one in behind})
-    if choices > 1 and of_node >= 0.8 * calls and not is_by_chance(of_node, calls, choices):
+    if choices > 1 and of_node >= MOST_ON_NODE * calls and not is_by_chance(of_node, calls, choices):
         return Pattern("node", rank, share, node)
     return Pattern("rotates" if is_by_chance(hits, calls, members) else "varies", rank, share)
+
+
+def pattern_of_messages(
+    late: Mapping[int, int], waiting: Mapping[int, int], calls: int, node_of: Mapping[int, str]
+) -> Pattern:
+    """Return the pattern of the ranks for which others waited in messages.
+
+    A message has two sides, so that chance does not tell which one is late: the time for which others waited counts.
+
+    Parameters
+    ----------
+    late, waiting : mapping
+        How long others waited for each rank, and how long each rank waited itself, ns, for the same ranks.
+    calls : int
+        Number of sampled calls that waited.
+    node_of : mapping
+        Node of each rank.
+    """
+    whole = sum(late.values())
+    if whole == 0:
+        return Pattern("few", -1, 0.0)
+    rank = min(late, key=lambda one: (-late[one], one))
+    share = late[rank] / whole
+    if calls < FEWEST_CALLS:
+        return Pattern("few", rank, share)
+    if share >= 0.5:
+        return Pattern("same", rank, share)
+    own = {one: max(0, late[one] - waiting[one]) for one in late}
+    first = min(own, key=lambda one: (-own[one], one))
+    if own[first] >= MOST_OF_CHAIN * late[first] and own[first] >= MOST_OF_CHAIN * sum(own.values()):
+        return Pattern("chain", first, late[first] / whole)
+    of_nodes: Counter[str] = Counter()
+    for one, ns in late.items():
+        of_nodes[node_of.get(one, "")] += ns
+    node, of_node = of_nodes.most_common(1)[0]
+    if len(of_nodes) > 1 and of_node >= MOST_ON_NODE * whole:
+        return Pattern("node", rank, share, node)
+    return Pattern("varies", rank, share)
 
 
 def correlation(values: Mapping[int, float]) -> float:

@@ -10,7 +10,7 @@ from commlens.render.table import Column, Table
 from commlens.render.units import share_text, size_text, time_text
 from commlens.reports.report import line_size
 from commlens.selection.sizes import BinRange
-from commlens.waiting.waits import Wait, Waits, outside_of
+from commlens.waiting.waits import MESSAGES, Wait, Waits, outside_of
 
 COLUMNS = (
     Column("communicator", right=False),
@@ -21,10 +21,18 @@ COLUMNS = (
     Column("interval", wide=2),
     Column("operation/call"),
     Column("spread", wide=3),
-    Column("last", right=False, wide=1),
+    Column("waited for", right=False, wide=1),
 )
 
-LEAST_WAITING = 0.01  # share from which on it says who is last
+LEAST_WAITING = 0.01  # share from which on it says who is waited for
+
+LATE_RECEIVERS = (
+    "MPI_Send",
+    "MPI_Ssend",
+    "MPI_Rsend",
+    "MPI_Bsend",
+)  # what waits in them, waits for a receiver
+LATE_EITHER = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
 
 REASONS = {
     "members": "some members have no sample of the call",
@@ -32,6 +40,14 @@ REASONS = {
     "machines": "a rooted collective across machines, whose clocks are not known well enough",
     "order": "a member left before the one for which it waits had entered",
     "prefix": "a prefix sum, in which each rank waits for those below it",
+    "threads": "several threads send or receive messages between the same two processes, so that their order is unknown",
+    "posting": "a send of which it is unknown when its receive was posted",
+}
+
+MESSAGE_REASONS = {
+    "members": "the other process has no sample of the message",
+    "machines": "a message between machines, whose clocks are not known well enough",
+    "order": "the samples do not tell in which order the messages were received",
 }
 
 RANK_COLUMNS = (
@@ -45,12 +61,26 @@ RANK_COLUMNS = (
     Column("outside MPI", wide=1),
 )
 
+MESSAGE_RANK_COLUMNS = (
+    Column("rank"),
+    Column("node", right=False, wide=2),
+    Column("time"),
+    Column("waiting"),
+    Column("causes"),
+    Column("late in"),
+    Column("by", wide=1),
+    Column("after the other side", wide=2),
+    Column("region", right=False, wide=1),
+)
+
 
 def last_text(wait: Wait) -> str:
-    """Return who comes last."""
+    """Return who is waited for."""
     pattern = wait.pattern
-    if wait.share.share < LEAST_WAITING:
+    if wait.share.share < LEAST_WAITING or pattern.rank < 0:
         return ""
+    if wait.is_message:
+        return late_text(wait)
     share = f"rank {pattern.rank} in {share_text(pattern.share)}"
     if pattern.kind == "same":
         cause = {"compute": ", computes longer", "mpi": ", comes late from other MPI calls"}.get(
@@ -64,18 +94,34 @@ def last_text(wait: Wait) -> str:
     return {"rotates": "rotates", "few": share}.get(pattern.kind, f"varies, {share}")
 
 
+def late_text(wait: Wait) -> str:
+    """Return who is waited for in messages."""
+    pattern = wait.pattern
+    if pattern.kind == "node":
+        return f"node {pattern.node}"
+    if pattern.kind == "chain":
+        return f"chain from rank {pattern.rank} on"
+    place = wait.late_path if pattern.kind == "same" else ""
+    causes = f"rank {pattern.rank} causes {share_text(pattern.share)}{', late in ' * bool(place)}{place}"
+    return f"varies, {causes}" if pattern.kind == "varies" else causes
+
+
 def pattern_sentences(wait: Wait, node_of: Mapping[int, str]) -> str:
-    """Return in sentences who comes last, and why."""
+    """Return in sentences who is waited for, and why."""
     pattern = wait.pattern
     node = node_of.get(pattern.rank, "")
     rank = f"rank {pattern.rank}{f' on {node}' if node else ''}"
-    often = f"{rank} is last in {share_text(pattern.share)} of the sampled calls"
     if pattern.rank < 0:
         return "No rank was waited for."
+    if wait.is_message:
+        return message_sentences(wait, rank)
+    often = f"{rank} is last in {share_text(pattern.share)} of the sampled calls"
     if pattern.kind == "few":
         return f"{capital(often)}. These are too few calls to tell a pattern from chance."
     if pattern.kind == "same":
-        return f"{capital(often)}, far more often than by chance. {cause_sentence(wait)}".rstrip()
+        place = f"It makes most of these calls in region {wait.late_path}." if wait.late_path else ""
+        sentences = (f"{capital(often)}, far more often than by chance.", cause_sentence(wait), place)
+        return " ".join(filter(None, sentences))
     if pattern.kind == "node":
         return f"The last rank is mostly on node {pattern.node}; {often}."
     if pattern.kind == "order":
@@ -83,6 +129,38 @@ def pattern_sentences(wait: Wait, node_of: Mapping[int, str]) -> str:
     if pattern.kind == "rotates":
         return "No rank is last more often than by chance: the last one changes from call to call, as noise does."
     return f"Several ranks are last more often than by chance; {often}."
+
+
+def message_sentences(wait: Wait, rank: str) -> str:
+    """Return in sentences who is waited for in messages. rank: its name."""
+    pattern = wait.pattern
+    causes = f"{share_text(pattern.share)} of the waiting is for {rank}"
+    if pattern.kind == "node":
+        return f"Most of the waiting is for ranks on node {pattern.node}; {causes}."
+    if pattern.kind == "chain":
+        return (
+            f"Ranks wait for each other in turn, and the delay begins at {rank}: {share_text(pattern.share)} of the waiting "
+            f"is for it, but it waits little itself. {how_late(wait)}{in_region(wait)}."
+        )
+    if pattern.kind == "varies":
+        return f"The waiting is for several ranks; {causes}, more than for any other."
+    late = next(one for one in wait.ranks if one["rank"] == pattern.rank)
+    each = f"{causes}: {each_text(late['late_ns'], late['last'])} on average in {calls_text(late['last'])}."
+    if pattern.kind == "few":
+        return f"{each} These are too few calls to tell a pattern from chance."
+    return f"{each} {how_late(wait)}{in_region(wait)}."
+
+
+def in_region(wait: Wait) -> str:
+    """Return in which region the rank of the pattern is late."""
+    return f" in region {wait.late_path}" if wait.late_path else ""
+
+
+def how_late(wait: Wait) -> str:
+    """Return which side of the messages is late."""
+    if wait.row["operation"] in LATE_EITHER:
+        return "It is late"
+    return "It posts its receives late" if wait.row["operation"] in LATE_RECEIVERS else "It sends late"
 
 
 def capital(text: str) -> str:
@@ -148,22 +226,51 @@ def cells(wait: Wait) -> list[str]:
 
 def draw_ranks(wait: Wait, nodes: dict[int, str]) -> Table:
     """Return the ranks of one row."""
-    table = Table(RANK_COLUMNS)
+    table = Table(MESSAGE_RANK_COLUMNS if wait.is_message else RANK_COLUMNS)
+    whole = sum(one["late_ns"] for one in wait.ranks)
     for one in wait.ranks:
-        n = one["samples"]
-        table.add(
-            [
-                str(one["rank"]),
-                nodes.get(one["rank"], ""),
-                time_text(round(one["time_ns"] / n)),
-                share_text(one["waiting_ns"] / one["time_ns"] if one["time_ns"] else None),
-                share_text(one["last"] / n),
-                time_text(round(one["late_ns"] / one["last"])) if one["last"] else "-",
-                time_text(round(one["behind_ns"] / n)),
-                share_text(one["outside_ns"] / one["between_ns"] if one["between_ns"] else None),
-            ]
-        )
+        own = [
+            str(one["rank"]),
+            nodes.get(one["rank"], ""),
+            each_text(one["time_ns"], one["samples"]),
+            part_text(one["waiting_ns"], one["time_ns"]),
+        ]
+        late, behind = each_text(one["late_ns"], one["last"]), each_text(one["behind_ns"], one["samples"])
+        if wait.is_message:
+            causes = part_text(one["late_ns"], whole)
+            table.add([*own, causes, calls_text(one["last"]), late, behind, one["late_path"]])
+        else:
+            last = part_text(one["last"], one["samples"])
+            table.add([*own, last, late, behind, part_text(one["outside_ns"], one["between_ns"])])
     return table
+
+
+def calls_text(calls: int) -> str:
+    """Return a number of sampled calls.
+
+    >>> calls_text(1), calls_text(1200)
+    ('1 call', '1,200 calls')
+    """
+    return f"{calls:,} call{'s' * (calls != 1)}"
+
+
+def each_text(ns: int, calls: int) -> str:
+    """Return the time of one call; - if there is none."""
+    return time_text(round(ns / calls)) if calls else "-"
+
+
+def part_text(part: int, whole: int) -> str:
+    """Return the share of a part; - if the whole is nothing."""
+    return share_text(part / whole if whole else None)
+
+
+def head_text(waits: Waits) -> str:
+    """Return how much waiting there is, of which calls."""
+    kinds = {wait.is_message for wait in waits.waits}
+    what = " and ".join(
+        name for name, is_there in (("messages", True), ("collectives", False)) if is_there in kinds
+    )
+    return f"{time_text(waits.waiting_ns)} of waiting in {time_text(waits.time_ns)} of {what} ({share_text(waits.waiting_ns / waits.time_ns)})"
 
 
 def clock_sentences(clocks: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -211,10 +318,18 @@ def unsplit_lines(waits: Waits) -> list[str]:
     """Return one line for each reason why sampled calls could not be split."""
     found: dict[str, dict[str, int]] = {}
     for row in waits.unsplit:
-        operations = found.setdefault(row["reason"], {})
+        operations = found.setdefault(why_unsplit(row), {})
         operations[row["operation"]] = operations.get(row["operation"], 0) + row["calls"]
     lines = []
-    for reason, operations in found.items():
+    for why, operations in found.items():
         names = ", ".join(f"{name} ({calls:,})" for name, calls in operations.items())
-        lines.append(f"{names}: {REASONS.get(reason, reason)}")
+        lines.append(f"{names}: {why}")
     return lines
+
+
+def why_unsplit(row: Mapping[str, Any]) -> str:
+    """Return why sampled calls of a row could not be split."""
+    reason = str(row["reason"])
+    if row["class"] in MESSAGES and reason in MESSAGE_REASONS:
+        return MESSAGE_REASONS[reason]
+    return REASONS.get(reason, reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -13,25 +13,33 @@ from typing import Any
 from commlens.profile.shape import has_rows, has_table
 from commlens.reports.waiting import refuse_without_samples
 from commlens.selection.conditions import comm_conditions, quoted, where
-from commlens.waiting.estimate import Pattern, Sampled, Share, pattern_of, waiting_share
+from commlens.waiting.estimate import Pattern, Sampled, Share, pattern_of, pattern_of_messages, waiting_share
 
 Row = dict[str, Any]
 Place = tuple[int, int, int]
 """Family, procedure and size bin."""
 
+MESSAGES = ("p2p", "completion")
+"""Classes of procedures that send or receive messages; the others are collectives."""
+
 SPLIT_SQL = """\
 SELECT split.family, split.op, split.bin, family.name AS communicator, family.size_min, family.size_max,
-       op.name AS operation, split.calls, split.time_ns, split.samples, split.sampled_ns, split.waiting_ns,
+       op.name AS operation, op.class, split.calls, split.time_ns, split.samples, split.sampled_ns, split.waiting_ns,
        split.operation_ns
   FROM split JOIN family ON family.family = split.family JOIN op ON op.id = split.op{chosen}
  ORDER BY split.waiting_ns DESC, split.time_ns DESC, communicator, operation, split.bin"""
 
 SAMPLED_SQL = """\
 SELECT comm.family, s.op, s.bin, s.comm, s.samples, s.collectives, s.across - COALESCE(s.by_clock, 0) AS by_stay,
-       s.time_ns, s.waiting_ns, s.error_ns, s.spread_ns, s.late_ns, SUM(cell.time_ns) AS all_ns
+       s.time_ns, s.waiting_ns, s.error_ns, s.spread_ns, s.late_ns, SUM(cell.time_ns) AS all_ns,
+       SUM(CASE WHEN part.share IS NULL THEN 0 ELSE cell.time_ns END) AS known_ns,
+       COALESCE(SUM(cell.time_ns * part.share), 0) AS known_waiting_ns
   FROM sampled AS s JOIN comm ON comm.id = s.comm
        JOIN key ON key.comm = s.comm AND key.op = s.op AND key.bin = s.bin
        JOIN cell ON cell.key = key.id
+       LEFT JOIN (SELECT comm, op, bin, rank, 1.0 * SUM(waiting_ns) / SUM(time_ns) AS share
+                    FROM waiting GROUP BY comm, op, bin, rank HAVING SUM(time_ns) > 0) AS part
+         ON part.comm = s.comm AND part.op = s.op AND part.bin = s.bin AND part.rank = cell.rank
  WHERE s.samples > 0
  GROUP BY s.comm, s.op, s.bin"""
 
@@ -40,11 +48,17 @@ SELECT comm.family, op, bin, rank, SUM(samples) AS samples, SUM(time_ns) AS time
        SUM(last) AS last, SUM(late_ns) AS late_ns, SUM(behind_ns) AS behind_ns, SUM(between_ns) AS between_ns,
        SUM(outside_ns) AS outside_ns
   FROM waiting JOIN comm ON comm.id = waiting.comm
- WHERE samples > 0
- GROUP BY comm.family, op, bin, rank"""
+ GROUP BY comm.family, op, bin, rank
+HAVING SUM(samples) > 0 OR SUM(last) > 0"""
+
+LATE_SQL = """\
+SELECT comm.family, op, bin, rank, waiting.region, region_path.path, SUM(late_ns) AS late_ns
+  FROM waiting JOIN comm ON comm.id = waiting.comm JOIN region_path ON region_path.region = waiting.region
+ WHERE late_ns > 0 AND waiting.region > 0
+ GROUP BY comm.family, op, bin, rank, waiting.region"""
 
 UNSPLIT_SQL = """\
-SELECT comm.family, unsplit.op, unsplit.bin, family.name AS communicator, op.name AS operation, unsplit.reason,
+SELECT comm.family, unsplit.op, unsplit.bin, family.name AS communicator, op.name AS operation, op.class, unsplit.reason,
        SUM(unsplit.calls) AS calls
   FROM unsplit JOIN comm ON comm.id = unsplit.comm JOIN family ON family.family = comm.family
        JOIN op ON op.id = unsplit.op{chosen}
@@ -59,7 +73,7 @@ SELECT clock.rank, rank.node, clock.calls, clock.drift_ppm, clock.error_ns, cloc
 
 @dataclass(frozen=True)
 class Wait:
-    """The waiting in the collectives of one family of communicators, procedure and message size.
+    """The waiting in the calls of one family of communicators, procedure and message size.
 
     Attributes
     ----------
@@ -68,15 +82,17 @@ class Wait:
     share : Share
         Estimated share of waiting.
     spread_ns : int
-        Median of the time from the first entry of a member to the last.
+        Median of the time from the first entry of a member to the last; for messages, between the two sides.
     late_ns : int
         How long the others waited for the last alone, on average over the calls.
     pattern : Pattern
-        Who comes last.
+        Who is waited for.
     cause : str
         Why the rank of pattern same is last: compute, mpi or "" for unknown.
     ranks : list of dict
-        The rows of table waiting, summed over communicators and regions, by rank.
+        The rows of table waiting, summed over communicators and regions, by rank. late_region is the region in which the
+        rank was late most of the time, and late_path its path; 0 and "" if there is none. A rank that others wait for
+        in messages may have no samples of its own.
     by_stay : bool
         Whether some calls were across machines, and split by how long their members stayed in them.
     """
@@ -90,6 +106,16 @@ class Wait:
     ranks: list[Row]
     by_stay: bool
 
+    @property
+    def is_message(self) -> bool:
+        """Whether the calls send or receive messages; otherwise all members make them."""
+        return self.row["class"] in MESSAGES
+
+    @property
+    def late_path(self) -> str:
+        """The region in which the rank of the pattern was late most of the time; "" if there is none."""
+        return next((one["late_path"] for one in self.ranks if one["rank"] == self.pattern.rank), "")
+
     def numbers(self) -> Row:
         """Return all columns, for csv and json."""
         names = (
@@ -97,6 +123,7 @@ class Wait:
             "size_min",
             "size_max",
             "operation",
+            "class",
             "bin",
             "calls",
             "time_ns",
@@ -161,6 +188,7 @@ def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations:
         ("waits", split_sql),
         ("sampled", SAMPLED_SQL),
         ("ranks", RANKS_SQL),
+        ("late", LATE_SQL),
         ("unsplit", unsplit_sql),
         ("clocks", CLOCKS_SQL),
     ]
@@ -170,6 +198,7 @@ def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations:
 def read_split(connection: sqlite3.Connection, sql: str) -> list[Wait]:
     """Return the rows of a statement on view split, each with its samples."""
     sampled, ranks = grouped(connection, SAMPLED_SQL), grouped(connection, RANKS_SQL)
+    add_late_regions(ranks, grouped(connection, LATE_SQL))
     node_of = dict(connection.execute("SELECT rank, node FROM rank").fetchall())
     waits = []
     for row in map(dict, connection.execute(sql)):
@@ -187,16 +216,28 @@ def grouped(connection: sqlite3.Connection, sql: str) -> defaultdict[Place, list
     return rows
 
 
+def add_late_regions(ranks: Mapping[Place, list[Row]], late: Mapping[Place, list[Row]]) -> None:
+    """Add to each rank the region in which it was late for more than half of the time."""
+    for place, rows in ranks.items():
+        regions: defaultdict[int, list[Row]] = defaultdict(list)
+        for one in late.get(place, ()):
+            regions[one["rank"]].append(one)
+        for row in rows:
+            most = max(regions[row["rank"]], key=lambda one: int(one["late_ns"]), default=None)
+            row.update(late_region=0, late_path="")
+            if most and 2 * most["late_ns"] > row["late_ns"]:
+                row.update(late_region=most["region"], late_path=most["path"])
+
+
 def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, str]) -> Wait:
     """Return what the samples say about one row of view split."""
-    names = ("samples", "collectives", "time_ns", "waiting_ns", "error_ns", "all_ns")
+    names = ["samples", "collectives", "time_ns", "waiting_ns", "error_ns", "all_ns"]
+    if row["class"] in MESSAGES:
+        names += ["known_ns", "known_waiting_ns"]
     share = waiting_share(
         row["waiting_ns"], row["time_ns"], [Sampled(*(one[name] for name in names)) for one in sampled]
     )
-    behind = {one["rank"]: one["behind_ns"] / one["samples"] for one in ranks}
-    pattern = pattern_of(
-        {one["rank"]: one["last"] for one in ranks if one["last"]}, row["size_max"], node_of, behind
-    )
+    pattern = pattern_in(row, ranks, node_of)
     return Wait(
         row,
         share,
@@ -207,6 +248,16 @@ def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, s
         sorted(ranks, key=lambda one: one["rank"]),
         any(one["by_stay"] for one in sampled),
     )
+
+
+def pattern_in(row: Row, ranks: list[Row], node_of: dict[int, str]) -> Pattern:
+    """Return who is waited for in one row of view split."""
+    last = {one["rank"]: one["last"] for one in ranks if one["last"]}
+    if row["class"] in MESSAGES:
+        late, waiting = ({one["rank"]: one[name] for one in ranks} for name in ("late_ns", "waiting_ns"))
+        return pattern_of_messages(late, waiting, sum(last.values()), node_of)
+    behind = {one["rank"]: one["behind_ns"] / one["samples"] for one in ranks if one["samples"]}
+    return pattern_of(last, row["size_max"], node_of, behind)
 
 
 def cause_of(pattern: Pattern, ranks: list[Row]) -> str:
@@ -224,9 +275,9 @@ def cause_of(pattern: Pattern, ranks: list[Row]) -> str:
 
 
 def outside_of(rank: int, ranks: list[Row]) -> tuple[float, float] | None:
-    """Return the time of a rank outside MPI before a sampled call, ns, and the median of the others; None if unknown."""
-    outside = {one["rank"]: one["outside_ns"] / one["samples"] for one in ranks}
-    own = outside.pop(rank)
-    if not outside or not any(one["between_ns"] for one in ranks):
+    """Return the time of a rank outside MPI before a sampled call, ns, and the median of the others; None: unknown."""
+    outside = {one["rank"]: one["outside_ns"] / one["samples"] for one in ranks if one["samples"]}
+    own = outside.pop(rank, None)
+    if own is None or not outside or not any(one["between_ns"] for one in ranks):
         return None
     return own, median(outside.values())

@@ -348,7 +348,7 @@ TEST(a_receive_counts_what_arrived_and_from_whom) {
       const int source = random() % 2 == 0 ? r.source : static_cast<int>(random() % 5) - 1;
       const std::uint64_t received = random() % 2 == 0 ? r.received : random() % 40;
       thread.current.since = 100;
-      count_as<CachedCall::receives | CachedCall::in_message>(thread, r, 110, received, source);
+      count_as<CachedCall::receives | CachedCall::in_message>(thread, r, 110, received, source, 0);
       bytes += received;
       if (source < 0) continue;
       auto& [messages, sum] = oracle[{source, bin_of(received)}];
@@ -445,21 +445,21 @@ TEST(a_call_that_went_otherwise_counts_where_it_belongs) {
     constexpr unsigned all =
         CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message;
     // Nothing has changed but that somebody looks.
-    CHECK_EQ(count_late(thread, r, all, 1005, true, 20, 1), cell);
+    CHECK_EQ(count_late(thread, r, all, 1005, true, 20, 1, 0), cell);
     CHECK_EQ(cell->calls, 2u);
     CHECK_EQ(cell->time, 15u);
     CHECK_EQ(cell->bytes_sent, 200u);
     CHECK_EQ(cell->bytes_received, 40u);
     CHECK_EQ(out.messages + in.messages, 2u);
     // A call that failed moves nothing, and has no size.
-    const Cell* const failed = count_late(thread, r, all, 1005, false, 0, -1);
+    const Cell* const failed = count_late(thread, r, all, 1005, false, 0, -1, 0);
     CHECK_EQ(failed->key, make_key(3, 7, 0, 0));
     CHECK_EQ(failed->calls, 1u);
     CHECK_EQ(failed->bytes_sent + failed->bytes_received, 0u);
     CHECK_EQ(out.messages + in.messages, 2u);
     // A callback has gone into another region.
     thread.count_in(4);
-    const Cell* const elsewhere = count_late(thread, r, all, 1005, true, 20, 1);
+    const Cell* const elsewhere = count_late(thread, r, all, 1005, true, 20, 1, 0);
     CHECK_EQ(elsewhere->key, make_key(3, 7, 5, 4));
     // One in eight of these says where the next ones are expected.
     CHECK_EQ(r.cell, elsewhere);
@@ -468,7 +468,7 @@ TEST(a_call_that_went_otherwise_counts_where_it_belongs) {
     CHECK_EQ(out.messages + in.messages, 4u);
     // Another thread has paused counting.
     thread.count_in(uncounted_region);
-    count_late(thread, r, all, 1005, true, 20, 1);
+    count_late(thread, r, all, 1005, true, 20, 1, 0);
     CHECK_EQ(r.cell, elsewhere);
     CHECK_EQ(r.region, 4u);
     CHECK_EQ(cell->calls, 2u);
@@ -476,11 +476,11 @@ TEST(a_call_that_went_otherwise_counts_where_it_belongs) {
     CHECK_EQ(out.messages + in.messages, 4u);
     // It ended before it began.
     thread.count_in(0);
-    CHECK_EQ(count_late(thread, r, all, 995, true, 20, 1), cell);
+    CHECK_EQ(count_late(thread, r, all, 995, true, 20, 1, 0), cell);
     CHECK_EQ(cell->time, 15u);
     CHECK_EQ(cell->time_min, 0u);
     CHECK_EQ(r.cell, elsewhere);
-    for (int i = 0; i < 7; ++i) count_late(thread, r, all, 1005, true, 20, 1);
+    for (int i = 0; i < 7; ++i) count_late(thread, r, all, 1005, true, 20, 1, 0);
     CHECK_EQ(r.cell, cell);
     CHECK_EQ(r.region, 0u);
   });

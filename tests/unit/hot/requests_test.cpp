@@ -35,7 +35,7 @@ TEST(a_payload_gives_back_its_maker_and_flags) {
     CHECK_EQ(p & RequestFlag::all, RequestFlag::active | RequestFlag::receives);
     CHECK_EQ(p >> 48, sequence & 0xffff);
   }
-  PersistentRequest persistent{&makers[5], 1, 2, 3, 4, 0, nullptr, Flow::count, nullptr};
+  PersistentRequest persistent{&makers[5], 1, 2, 3, 4, 0, nullptr, Flow::count, PersistentRequest::no_tag, nullptr};
   const Payload p = make_payload(&persistent, RequestFlag::persistent, 9);
   CHECK_EQ(persistent_of(p), &persistent);
   CHECK_EQ(maker_of(p), &makers[5]);

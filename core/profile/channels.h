@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "core/base/ticks.h"
+#include "core/base/wire.h"
+#include "core/profile/clocks.h"
+#include "core/profile/waiting.h"
+
+// Puts the samples of both ends of a channel together: which sample of the sender, and which of the receiver, are of
+// the same message (hot/messages.h).
+namespace commlens {
+
+class Profile;
+
+// One sample of one end, in the numbers of a profile.
+struct MessageRow {
+  std::uint64_t number = 0;
+  Ticks entered = 0, left = 0, posted = 0;
+  std::uint32_t comm = 0, op = 0, bin = 0, region = 0;  // of the call
+  int tag = 0;
+  std::uint32_t tags = 0;
+};
+
+// What one process has sampled of the messages from one process to another.
+struct ChannelEnd {
+  std::uint32_t comm = 0;
+  int from = 0, to = 0;  // ranks in the communicator
+  bool is_receiver = false;
+  int rank = 0;                      // of the process, in the world
+  bool has_several_threads = false;  // then it has one sample, which tells the call only
+  std::uint64_t messages = 0;        // all messages of the channel
+  std::uint64_t all = 0;             // all messages that the rank received, or sent, in the communicator
+  RankClock clock;
+  std::vector<MessageRow> samples;  // by number
+
+  auto place() const { return std::make_tuple(comm, from, to, is_receiver); }
+};
+using ChannelEnds = std::vector<ChannelEnd>;  // by place()
+
+// A message of which both ends have a sample.
+struct Message {
+  const ChannelEnd *sender, *receiver;
+  const MessageRow *sent, *received;
+};
+
+// A sample that tells nothing, or a channel that has none.
+struct LostSample {
+  const ChannelEnd* end;
+  std::uint32_t comm, op, bin;  // of the call
+  Unsplit reason;
+  std::uint64_t calls;
+};
+
+struct Matched {
+  std::vector<Message> messages;
+  std::vector<LostSample> lost;
+};
+
+// Gives each end the clock of its rank, and sorts the ends.  pre: the profile is settled.
+void settle_channels(Profile& profile);
+
+void add_channels(ChannelEnds& to, const ChannelEnds& more);
+void write_channels(WireWriter& out, const ChannelEnds& ends);
+ChannelEnds read_channels(WireReader& in);
+
+// Matches the samples of both ends of all channels.  The result points into `ends`.
+Matched match(const ChannelEnds& ends);
+
+}  // namespace commlens

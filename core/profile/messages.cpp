@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/profile/messages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "core/profile/profile.h"
+#include "core/state/partners.h"
+
+namespace commlens {
+namespace {
+
+// How much later one time is than another one, which another clock may have told.
+struct Later {
+  double ns = 0;
+  Ns tolerance = 0;  // by which it may be wrong
+  bool is_known = false;
+};
+
+Later later(const ChannelEnd& of, Ticks time, const ChannelEnd& than_of, Ticks than) {
+  if (of.clock.machine == than_of.clock.machine)
+    return {static_cast<double>(static_cast<std::int64_t>(time - than)) * than_of.clock.ns_per_tick, 0, true};
+  const ClockLine &line = of.clock.line, &other = than_of.clock.line;
+  if (!line.is_known || !other.is_known) return {};
+  const auto ticks = static_cast<std::int64_t>(line.translated(time) - other.translated(than));
+  return {static_cast<double>(ticks) * other.ns_per_tick, line.error + other.error, true};
+}
+
+Ns spent_in(const ChannelEnd& end, const MessageRow& row) {
+  return row.left > row.entered
+             ? static_cast<Ns>(static_cast<double>(row.left - row.entered) * end.clock.ns_per_tick + 0.5)
+             : 0;
+}
+
+Ns positive(double ns) { return ns > 0 ? static_cast<Ns>(ns + 0.5) : 0; }
+
+// Returns whether a sender may wait in the call that sends.
+bool waits_in(std::uint32_t op) {
+  if (op >= std::size(op_facts)) return false;
+  const Partners partners = op_facts[op].partners;
+  return partners == Partners::to || partners == Partners::both;
+}
+
+constexpr Ns core_tolerance = 1000;  // by which the counters of two cores of one machine may differ, ns
+
+class Splitter {
+ public:
+  explicit Splitter(const ChannelEnds& ends) : ends_(ends), matched_(match(ends)) {
+    result_.lost = std::move(matched_.lost);
+    for (const Message& message : matched_.messages) {
+      receiver_waits(message);
+      if (waits_in(message.sent->op)) sender_waits(message);
+    }
+  }
+
+  SplitMessages result() {
+    weigh();
+    join();
+    return std::move(result_);
+  }
+
+ private:
+  using EndAndOp = std::pair<const ChannelEnd*, std::uint32_t>;
+  struct Half {
+    MessageCallRow call;
+    const ChannelEnd* end;
+  };
+
+  // Adds what one end says about a message.  waiting: ns, of the time `spent` in the call.
+  void add(const ChannelEnd& end, const MessageRow& row, const ChannelEnd& other, const MessageRow& other_row,
+           const Later& until, Ns spent) {
+    MessageCallRow call;
+    call.comm = row.comm;
+    call.op = row.op;
+    call.bin = row.bin;
+    call.region = row.region;
+    call.rank = end.rank;
+    call.entered = row.entered;
+    call.waiting = std::min(positive(until.ns), spent);
+    call.apart = positive(std::abs(until.ns));
+    call.behind = positive(-until.ns);
+    call.is_across = end.clock.machine != other.clock.machine;
+    call.tolerance = std::min(until.tolerance, spent);
+    call.block = row.number >> message_block_bits;
+    call.late_rank = other.rank;
+    call.late_region = other_row.region;
+    halves_.push_back({call, &end});
+    ++split_[{&end, row.op}];
+  }
+
+  void lose(const ChannelEnd& end, const MessageRow& row, Unsplit reason) {
+    result_.lost.push_back({&end, row.comm, row.op, row.bin, reason, 1});
+  }
+
+  void receiver_waits(const Message& m) {
+    const Later until = later(*m.sender, m.sent->entered, *m.receiver, m.received->entered);
+    if (!until.is_known) return lose(*m.receiver, *m.received, Unsplit::machines);
+    const Ns spent = spent_in(*m.receiver, *m.received);
+    if (until.ns > static_cast<double>(spent + until.tolerance + core_tolerance))
+      return lose(*m.receiver, *m.received, Unsplit::unordered);
+    add(*m.receiver, *m.received, *m.sender, *m.sent, until, spent);
+  }
+
+  void sender_waits(const Message& m) {
+    if (m.received->posted == 0) return lose(*m.sender, *m.sent, Unsplit::posting);
+    Later until = later(*m.receiver, m.received->posted, *m.sender, m.sent->entered);
+    if (!until.is_known) return lose(*m.sender, *m.sent, Unsplit::machines);
+    const Ns spent = spent_in(*m.sender, *m.sent);
+    // It returned before the receive was posted: the message was buffered.
+    if (until.ns > static_cast<double>(spent)) until.ns = 0;
+    add(*m.sender, *m.sent, *m.receiver, *m.received, until, spent);
+  }
+
+  // Determines for how many calls each one stands: a rank knows how many messages it has received, or sent, and how
+  // many of its samples are of this procedure, split or not.
+  void weigh() {
+    using Side = std::tuple<int, std::uint32_t, bool>;  // rank, communicator, receiver
+    std::map<Side, std::uint64_t> seen;                 // messages of the channels that have samples
+    std::map<EndAndOp, std::uint64_t> sampled;
+    const auto side_of = [](const ChannelEnd& end) { return Side{end.rank, end.comm, end.is_receiver}; };
+    for (const ChannelEnd& end : ends_) {
+      if (end.samples.empty()) continue;
+      seen[side_of(end)] += std::max<std::uint64_t>(end.messages, end.samples.size());
+      for (const MessageRow& row : end.samples) ++sampled[{&end, row.op}];
+    }
+    const auto ratio = [](std::uint64_t a, std::uint64_t b) {
+      return std::max(1.0, static_cast<double>(a) / static_cast<double>(b));
+    };
+    for (auto& [call, end] : halves_) {
+      const EndAndOp kind{end, call.op};
+      call.weight = ratio(end->all, seen.at(side_of(*end))) * ratio(end->messages, end->samples.size()) *
+                    ratio(sampled.at(kind), split_.at(kind));
+    }
+  }
+
+  // Joins what several messages of one call say: the latest counts.
+  void join() {
+    const auto place = [](const Half& h) { return std::make_tuple(h.call.kind(), h.call.rank, h.call.entered); };
+    const auto order = [&](const Half& h) { return std::make_tuple(place(h), ~h.call.waiting, h.call.late_rank); };
+    std::sort(halves_.begin(), halves_.end(), [&](const Half& a, const Half& b) { return order(a) < order(b); });
+    const auto is_same = [&](const Half& a, const Half& b) { return place(a) == place(b); };
+    halves_.erase(std::unique(halves_.begin(), halves_.end(), is_same), halves_.end());
+    for (const Half& half : halves_) result_.calls.push_back(half.call);
+  }
+
+  const ChannelEnds& ends_;
+  Matched matched_;
+  SplitMessages result_;
+  std::vector<Half> halves_;
+  std::map<EndAndOp, std::uint64_t> split_;  // number of samples
+};
+
+using Kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // communicator, procedure, size bin
+using KindOfRank = std::pair<Kind, int>;
+
+// The sampled calls of one rank.
+struct OfRank {
+  std::uint64_t samples = 0;
+  double weight = 0;
+  double share() const { return static_cast<double>(samples) / std::max(weight, 1.0); }
+};
+
+std::map<KindOfRank, OfRank> by_rank(const std::vector<MessageCallRow>& calls) {
+  std::map<KindOfRank, OfRank> sums;
+  for (const MessageCallRow& call : calls) {
+    OfRank& sum = sums[{call.kind(), call.rank}];
+    ++sum.samples;
+    sum.weight += call.weight;
+  }
+  return sums;
+}
+
+using Waiting = std::map<std::tuple<Kind, std::uint32_t, int>, WaitingRow>;  // by kind, region and rank
+
+WaitingRow& row_in(Waiting& rows, const Kind& kind, std::uint32_t region, int rank) {
+  const auto [place, is_new] = rows.try_emplace({kind, region, rank});
+  WaitingRow& row = place->second;
+  if (is_new) std::tie(row.comm, row.op, row.bin) = kind;
+  row.region = region;
+  row.rank = rank;
+  return row;
+}
+
+}  // namespace
+
+SplitMessages split_messages(const ChannelEnds& ends) { return Splitter(ends).result(); }
+
+std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& split) {
+  const std::map<KindOfRank, OfRank> ranks = by_rank(split.calls);
+  Waiting rows;
+  // The calls of a rank stand for their share of all its calls, in all regions.
+  for (const Profile::Row& row : profile.rows) {
+    const Profile::KeyFacts& key = profile.keys[row.key];
+    const auto of_rank = ranks.find({{key.comm, key.op, key.bin}, row.rank});
+    if (of_rank == ranks.end()) continue;
+    row_in(rows, of_rank->first.first, key.region, row.rank).time +=
+        static_cast<Ns>(static_cast<double>(row.time) * of_rank->second.share() + 0.5);
+  }
+  const std::map<int, RankClock> own = clocks_of(profile);
+  for (const MessageCallRow& call : split.calls) {
+    if (own.count(call.rank) != 0) {
+      WaitingRow& row = row_in(rows, call.kind(), call.region, call.rank);
+      const double share = ranks.at({call.kind(), call.rank}).share();
+      ++row.samples;
+      row.behind += call.behind;
+      row.waiting += static_cast<Ns>(static_cast<double>(call.waiting) * call.weight * share + 0.5);
+    }
+    if (call.waiting != 0 && own.count(call.late_rank) != 0) {
+      WaitingRow& row = row_in(rows, call.kind(), call.late_region, call.late_rank);
+      ++row.last;
+      row.late += call.waiting;
+    }
+  }
+  std::vector<MessageTime> times;
+  for (const MessageCallRow& call : split.calls) {
+    if (times.empty() || std::tie(times.back().comm, times.back().op, times.back().bin) != call.kind())
+      times.push_back({call.comm, call.op, call.bin});
+  }
+  const auto time_of = [&](const Kind& kind) {
+    return std::lower_bound(times.begin(), times.end(), kind, [](const MessageTime& t, const Kind& of) {
+      return std::make_tuple(t.comm, t.op, t.bin) < of;
+    });
+  };
+  for (auto& [place, row] : rows) {
+    row.waiting = std::min(row.waiting, row.time);
+    MessageTime& sum = *time_of(std::get<0>(place));
+    sum.time += row.time;
+    sum.waiting += row.waiting;
+    profile.waiting.push_back(row);
+  }
+  return times;
+}
+
+namespace {
+
+// Returns the standard error of the waiting in all calls.  Ranks wait together, so that the blocks are the samples.
+Ns error_of(const std::vector<const MessageCallRow*>& calls, double share, bool& is_known) {
+  constexpr std::size_t fewest = 4;
+  std::map<std::uint64_t, double> blocks;
+  for (const MessageCallRow* const call : calls)
+    blocks[call->block] += call->weight * static_cast<double>(call->waiting);
+  const auto n = static_cast<double>(blocks.size());
+  is_known = share == 1 || blocks.size() >= fewest;
+  if (share == 1 || !is_known) return 0;
+  double mean = 0, squares = 0;
+  for (const auto& [number, waiting] : blocks) mean += waiting / n;
+  for (const auto& [number, waiting] : blocks) squares += (waiting - mean) * (waiting - mean);
+  return static_cast<Ns>(std::sqrt((1 - share) * n / (n - 1) * squares));
+}
+
+// Adds up the calls of one kind.
+SampledRow row_of(const std::vector<const MessageCallRow*>& calls, const MessageTime& time) {
+  SampledRow row{time.comm, time.op, time.bin};
+  std::vector<Ns> apart;
+  double weight = 0;
+  for (const MessageCallRow* const call : calls) {
+    weight += call->weight;
+    row.late += call->waiting;
+    row.across += call->is_across ? 1 : 0;
+    row.by_clock += call->is_across ? 1 : 0;
+    row.clock += call->tolerance;
+    apart.push_back(call->apart);
+  }
+  row.samples = calls.size();
+  row.of = std::max<std::uint64_t>(row.samples, static_cast<std::uint64_t>(weight + 0.5));
+  row.time = time.time;
+  row.waiting = time.waiting;
+  const double share = static_cast<double>(row.samples) / static_cast<double>(row.of);
+  row.error = error_of(calls, share, row.has_error) + static_cast<Ns>(static_cast<double>(row.clock) / share);
+  const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
+  std::nth_element(apart.begin(), middle, apart.end());
+  row.spread = *middle;
+  return row;
+}
+
+}  // namespace
+
+void sum_up(Profile& profile, const SplitMessages& split, const std::vector<MessageTime>& times) {
+  std::map<Kind, std::vector<const MessageCallRow*>> groups;
+  for (const MessageCallRow& call : split.calls) groups[call.kind()].push_back(&call);
+  for (const MessageTime& time : times)
+    profile.sampled.push_back(row_of(groups.at({time.comm, time.op, time.bin}), time));
+  std::map<std::pair<Kind, Unsplit>, std::uint64_t> lost;
+  for (const LostSample& one : split.lost) lost[{{one.comm, one.op, one.bin}, one.reason}] += one.calls;
+  for (const auto& [key, calls] : lost) {
+    const auto& [comm, op, bin] = key.first;
+    profile.unsplit.push_back({comm, op, bin, key.second, calls});
+  }
+}
+
+}  // namespace commlens

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/messages.h"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <set>
+
+#include "core/base/locks.h"
+#include "core/hot/thread.h"
+#include "core/state/sample_store.h"
+#include "core/state/samples.h"
+
+namespace commlens {
+namespace {
+
+constexpr std::int32_t never = 0x7fffffff;   // of Channel::skips: 2^31 messages later it is asked again
+constexpr std::uint32_t highest_level = 26;  // so that the distance between two samples fits into `skips`
+constexpr std::uint64_t most_channel_bytes = most_message_bytes / 4;
+constexpr std::uint64_t most_chunk_bytes = most_message_bytes - most_channel_bytes;
+
+std::mutex& mutex = locks::samples;
+Identity (*sampled_identity)(std::uint32_t) noexcept = nullptr;
+
+// Guarded by the lock:
+HandleMap channels;  // channel_key() -> Channel
+Channel* all = nullptr;
+ListStore<Channel, most_channel_bytes> channel_store;
+SampleStore<MessageChunk, arena::Kind::messages, most_chunk_bytes> store;
+std::uint32_t limit = most_messages;  // of samples per channel
+
+std::set<std::uint32_t>& stopped() {
+  static auto* const comms = new std::set<std::uint32_t>();  // never destroyed
+  return *comms;
+}
+
+bool is_sampled(const Channel& channel) noexcept {
+  return channel.key != 0 && channel.level != MessageChunk::of_several_threads;
+}
+
+void keep_at_most(Channel& channel, std::uint32_t most) noexcept {
+  while (channel.kept > most && channel.level < highest_level) {
+    store.raise_level(channel,
+                      [&](const MessageSample& s) { return is_chosen_message(channel.seed, channel.level, s.number); });
+  }
+}
+
+// Makes room for one more chunk.  Returns false if there is none even after all channels have given up what they can.
+bool make_room() noexcept {
+  while (!store.has_room()) {
+    if (limit == fewest_messages) return false;
+    limit = std::max(limit / 2, fewest_messages);
+    for (Channel* c = all; c != nullptr; c = c->before) keep_at_most(*c, limit);
+  }
+  return true;
+}
+
+void append(Channel& channel, const MessageSample& sample) noexcept {
+  if (channel.kept >= limit) keep_at_most(channel, limit - 1);
+  if (store.needs_chunk(channel) && !make_room()) return;
+  // Both may have raised the level.
+  if (is_chosen_message(channel.seed, channel.level, sample.number)) store.append(channel, sample);
+}
+
+// Determines the next message to sample, after `next`.
+void advance(Channel& channel) noexcept {
+  if (!is_sampled(channel)) {
+    channel.skips = never;
+    return;
+  }
+  const std::uint64_t after = channel.next + 1;
+  std::uint64_t following = after;
+  if (!is_chosen_message(channel.seed, channel.level, after)) {
+    const std::uint64_t block = after >> message_block_bits, group = block >> channel.level;
+    std::uint64_t chosen = chosen_call(channel.seed, channel.level, group);
+    if (chosen < block) chosen = chosen_call(channel.seed, channel.level, group + 1);
+    following = chosen << message_block_bits;
+  }
+  channel.skips = static_cast<std::int32_t>(following - after);
+  channel.next = following;
+}
+
+void stop(Channel& channel) noexcept {
+  store.clear(channel);
+  channel.key = 0;
+}
+
+// Marks a channel as used by several threads, also for those who read the arena.  One sample remains, of any number, to
+// tell the call.
+void leave_out(Channel& channel) noexcept {
+  if (!is_sampled(channel)) return;
+  const MessageSample one = channel.first != nullptr ? channel.first->sample[0] : MessageSample{};
+  store.clear(channel);
+  channel.level = MessageChunk::of_several_threads;
+  if (make_room()) store.append(channel, one);
+}
+
+Channel* new_channel(Thread& thread, std::uint64_t key, Identity seed) noexcept {
+  Channel* const channel = channel_store.take();
+  if (channel == nullptr) return nullptr;
+  if (!channels.put(key, channel)) {
+    stopped().insert(comm_of_channel(key));  // a later cell of this channel would begin with 0
+    return nullptr;
+  }
+  channel->key = key;
+  channel->seed = seed;
+  channel->thread = thread.number;
+  channel->before = all;
+  all = channel;
+  return channel;
+}
+
+}  // namespace
+
+void ask_for_sampled(Identity (*identity)(std::uint32_t comm) noexcept) noexcept { sampled_identity = identity; }
+
+Channel* channel_of(Thread& thread, PeerKey key, PeerPlace place) noexcept try {
+  const Flow flow = flow_of(key);
+  const bool is_one = shift_of(place) == 0 && peer_of(place) != no_peer;
+  if (!is_one || (flow != Flow::sent && flow != Flow::received) || sampled_identity == nullptr)
+    return &thread.no_channel;
+  const std::uint32_t comm = comm_of_peer(key);
+  const Identity seed = sampled_identity(comm);
+  if (seed == 0 || !is_sampling_on()) return &thread.no_channel;
+  const std::uint64_t of = channel_key(flow, comm, peer_of(place));
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (stopped().count(comm) != 0) return &thread.no_channel;
+  auto* channel = static_cast<Channel*>(channels.find(of));
+  if (channel == nullptr) channel = new_channel(thread, of, seed);
+  if (channel != nullptr && channel->thread == thread.number) return channel;
+  if (channel != nullptr) leave_out(*channel);
+  return &thread.no_channel;
+} catch (const std::bad_alloc&) {
+  return &thread.no_channel;
+}
+
+void take_message(Thread& thread, Channel& channel, int tag, const MessageCall& call) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const bool is_chosen = is_sampled(channel) && is_chosen_message(channel.seed, channel.level, channel.next);
+  if (is_chosen && thread.region() != uncounted_region) {
+    append(channel, {channel.next, thread.current.since, call.left, call.posted, call.key, tag,
+                     channel.tags - static_cast<std::uint32_t>(tag)});
+  }
+  advance(channel);
+}
+
+void pass_message(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t peer, int tag) noexcept {
+  Channel& channel = *channel_of(thread, make_peer_key(flow, 0, comm, 0, 0), make_peer_place(peer, 0));
+  if (!is_due(channel, tag)) return;
+  const std::lock_guard<std::mutex> lock(mutex);
+  advance(channel);
+}
+
+void stop_messages(std::uint32_t comm) noexcept try {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!stopped().insert(comm).second) return;
+  for (Channel* c = all; c != nullptr; c = c->before) {
+    if (c->key != 0 && comm_of_channel(c->key) == comm) stop(*c);
+  }
+} catch (const std::bad_alloc&) {
+  sampled_identity = nullptr;  // no new channels, of any communicator
+}
+
+void thin_out(ChannelSamples& channel, Identity comm, std::uint32_t most) {
+  while (!channel.has_several_threads && channel.samples.size() > most && channel.level < highest_level) {
+    ++channel.level;
+    const auto is_out = [&](const MessageSample& s) { return !is_chosen_message(comm, channel.level, s.number); };
+    channel.samples.erase(std::remove_if(channel.samples.begin(), channel.samples.end(), is_out),
+                          channel.samples.end());
+  }
+}
+
+std::vector<ChannelSamples> messages_here() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::vector<ChannelSamples> samples;
+  for (const Channel* channel = all; channel != nullptr; channel = channel->before) {
+    if (channel->key == 0 || channel->kept == 0) continue;
+    const bool has_several_threads = channel->level == MessageChunk::of_several_threads;
+    ChannelSamples of_channel{channel->key, channel->level, has_several_threads, {}};
+    for (const MessageChunk* c = channel->first; c != nullptr; c = c->next) {
+      of_channel.samples.insert(of_channel.samples.end(), c->sample, c->sample + c->count);
+    }
+    samples.push_back(std::move(of_channel));
+  }
+  return samples;
+}
+
+void forget_messages() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (Channel* c = all; c != nullptr; c = c->before) store.clear(*c);
+}
+
+}  // namespace commlens

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/profile/messages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "core/base/wire.h"
+#include "core/hot/messages.h"
+#include "core/profile/profile.h"
+#include "generated/procedures.h"
+#include "tests/unit/check.h"
+
+namespace commlens {
+namespace {
+
+// Times are in ns; a tick lasts half of one.
+MessageRow row(std::uint64_t number, std::uint32_t op, Ns entered, Ns spent, int tag = 1, bool has_posted = true) {
+  MessageRow made;
+  made.number = number;
+  made.entered = 2 * entered;
+  made.left = made.entered + 2 * spent;
+  made.posted = has_posted ? made.entered : 0;
+  made.comm = 1;
+  made.op = op;
+  made.tag = tag;
+  made.tags = static_cast<std::uint32_t>(number);
+  return made;
+}
+
+// Adds one end of the channel from one rank to another.
+ChannelEnd& add_end(Profile& profile, int from, int to, bool is_receiver, std::vector<MessageRow> rows) {
+  ChannelEnd& end = profile.channels.emplace_back();
+  end.comm = 1;
+  end.from = from;
+  end.to = to;
+  end.is_receiver = is_receiver;
+  end.rank = is_receiver ? to : from;
+  end.messages = end.all = rows.size();
+  end.samples = std::move(rows);
+  return end;
+}
+
+Profile profile_of(int ranks, int machines = 1) {
+  Profile profile;
+  profile.comms.resize(2);
+  profile.comms[1].size = ranks;
+  for (int r = 0; r < ranks; ++r) {
+    Profile::Rank rank;
+    rank.facts.rank = r;
+    rank.clock = {static_cast<Identity>(r % machines + 1), 0.5, {}};
+    profile.ranks.push_back(rank);
+  }
+  return profile;
+}
+
+// Adds the counters of the calls of a rank.
+void count(Profile& profile, std::uint32_t op, int rank, std::uint64_t calls, Ns time) {
+  Profile::Row counted{};
+  counted.key = static_cast<std::uint32_t>(profile.keys.size());
+  counted.rank = rank;
+  counted.calls = calls;
+  counted.time = time;
+  profile.keys.push_back({1, op, 0, 0, 0, 0, 0, 0, 0});
+  profile.rows.push_back(counted);
+}
+
+void split_all(Profile& profile) {
+  settle_channels(profile);
+  const SplitMessages messages = split_messages(profile.channels);
+  sum_up(profile, messages, add_waiting(profile, messages));
+}
+
+WaitingRow of_rank(const Profile& profile, std::uint32_t op, int rank) {
+  WaitingRow sum{};
+  for (const WaitingRow& found : profile.waiting) {
+    if (found.op != op || found.rank != rank) continue;
+    sum.samples += found.samples;
+    sum.last += found.last;
+    sum.time += found.time;
+    sum.waiting += found.waiting;
+    sum.late += found.late;
+    sum.behind += found.behind;
+  }
+  return sum;
+}
+
+std::uint64_t unsplit(const Profile& profile, Unsplit reason) {
+  std::uint64_t calls = 0;
+  for (const UnsplitRow& found : profile.unsplit) calls += found.reason == reason ? found.calls : 0;
+  return calls;
+}
+
+}  // namespace
+
+TEST(a_receiver_waits_until_the_sender_enters_its_send) {
+  Profile profile = profile_of(2);
+  add_end(profile, 0, 1, false, {row(0, op::MPI_Send, 50'000, 200), row(1, op::MPI_Send, 100'000, 200)});
+  add_end(profile, 0, 1, true, {row(0, op::MPI_Recv, 10'000, 41'000), row(1, op::MPI_Recv, 104'000, 300)});
+  count(profile, op::MPI_Recv, 1, 2, 41'300);
+  count(profile, op::MPI_Send, 0, 2, 400);
+  split_all(profile);
+  const WaitingRow receiver = of_rank(profile, op::MPI_Recv, 1), sender = of_rank(profile, op::MPI_Recv, 0);
+  CHECK_EQ(receiver.samples, 2u);
+  CHECK_EQ(receiver.time, 41'300u);
+  CHECK_EQ(receiver.waiting, 40'000u);
+  CHECK_EQ(receiver.behind, 4'000u);
+  CHECK_EQ(sender.last, 1u);
+  CHECK_EQ(sender.late, 40'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Send, 0).waiting, 0u);  // both were buffered
+  const auto found = std::find_if(profile.sampled.begin(), profile.sampled.end(),
+                                  [](const SampledRow& r) { return r.op == op::MPI_Recv; });
+  CHECK_EQ(found->samples, 2u);
+  CHECK_EQ(found->of, 2u);
+  CHECK_EQ(found->waiting, 40'000u);
+  CHECK(found->has_error && found->error == 0);
+}
+
+TEST(a_blocking_sender_waits_until_the_receive_is_posted) {
+  Profile profile = profile_of(2);
+  add_end(profile, 0, 1, false,
+          {row(0, op::MPI_Send, 10'000, 31'000), row(1, op::MPI_Send, 90'000, 500), row(2, op::MPI_Ssend, 200'000, 80),
+           row(3, op::MPI_Isend, 250'000, 80)});
+  add_end(profile, 0, 1, true,
+          {row(0, op::MPI_Recv, 40'000, 1'200), row(1, op::MPI_Recv, 95'000, 300),
+           row(2, op::MPI_Wait, 199'000, 900, 1, false), row(3, op::MPI_Wait, 252'000, 900, 1, false)});
+  count(profile, op::MPI_Send, 0, 2, 31'500);
+  count(profile, op::MPI_Recv, 1, 2, 1'500);
+  count(profile, op::MPI_Wait, 1, 2, 1'800);
+  split_all(profile);
+  const WaitingRow sender = of_rank(profile, op::MPI_Send, 0);
+  CHECK_EQ(sender.samples, 2u);
+  CHECK_EQ(sender.waiting, 30'000u);  // the second was buffered: it returned before the receive was posted
+  CHECK_EQ(of_rank(profile, op::MPI_Send, 1).late, 30'000u);
+  CHECK_EQ(unsplit(profile, Unsplit::posting), 1u);
+  CHECK_EQ(of_rank(profile, op::MPI_Isend, 0).samples, 0u);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 1).waiting, 900u);  // no longer than the call
+}
+
+TEST(of_the_messages_that_one_call_completes_the_latest_counts) {
+  Profile profile = profile_of(3);
+  for (const int from : {0, 2}) {
+    const Ns sent = from == 0 ? 30'000 : 70'000;
+    add_end(profile, from, 1, false, {row(0, op::MPI_Isend, sent, 100)});
+    add_end(profile, from, 1, true, {row(0, op::MPI_Waitall, 10'000, 65'000)});
+  }
+  count(profile, op::MPI_Waitall, 1, 1, 65'000);
+  split_all(profile);
+  const WaitingRow receiver = of_rank(profile, op::MPI_Waitall, 1);
+  CHECK_EQ(receiver.samples, 1u);
+  CHECK_EQ(receiver.waiting, 60'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Waitall, 0).last, 0u);
+  CHECK_EQ(of_rank(profile, op::MPI_Waitall, 2).last, 1u);
+}
+
+TEST(tags_tell_which_message_is_which_within_a_block) {
+  Profile profile = profile_of(2);
+  std::vector<MessageRow> sent, received;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    // Two messages each time, of which the receiver takes the second one first.
+    const Ns at = 100'000 * (i / 2 + 1);
+    const std::uint32_t before = static_cast<std::uint32_t>(i / 2 * 11);
+    const bool is_second = i % 2 == 1;
+    sent.push_back(row(i, op::MPI_Send, at + (is_second ? 40'000 : 0), 100, is_second ? 10 : 1));
+    sent.back().tags = before + (is_second ? 1 : 0);
+    received.push_back(row(i, op::MPI_Recv, is_second ? at + 41'000 : at - 1'000, 45'000, is_second ? 1 : 10));
+    received.back().tags = before + (is_second ? 10 : 0);
+  }
+  add_end(profile, 0, 1, false, sent);
+  add_end(profile, 0, 1, true, received);
+  count(profile, op::MPI_Recv, 1, 8, 8 * 45'000);
+  split_all(profile);
+  CHECK_EQ(of_rank(profile, op::MPI_Recv, 1).waiting, Ns{4 * 41'000});
+  CHECK(profile.unsplit.empty());
+  // The samples begin in the middle of a step: the first message is left out.
+  for (ChannelEnd& end : profile.channels) end.samples.erase(end.samples.begin());
+  profile.waiting.clear();
+  split_all(profile);
+  CHECK_EQ(of_rank(profile, op::MPI_Recv, 1).samples, 6u);
+  CHECK_EQ(unsplit(profile, Unsplit::unordered), 2u);
+  for (MessageRow& one : profile.channels.at(1).samples) one.tags += 3;  // another order before all of them
+  profile.waiting.clear();
+  profile.unsplit.clear();
+  split_all(profile);
+  CHECK_EQ(of_rank(profile, op::MPI_Recv, 1).samples, 0u);
+  CHECK_EQ(unsplit(profile, Unsplit::unordered), 14u);
+}
+
+TEST(samples_that_the_other_side_lacks_are_left_out) {
+  Profile profile = profile_of(2);
+  add_end(profile, 0, 1, false, {row(0, op::MPI_Send, 20'000, 10), row(2, op::MPI_Send, 80'000, 10)});
+  add_end(profile, 0, 1, true, {row(0, op::MPI_Recv, 10'000, 11'000), row(1, op::MPI_Recv, 40'000, 11'000)});
+  count(profile, op::MPI_Recv, 1, 3, 33'000);
+  split_all(profile);
+  CHECK_EQ(of_rank(profile, op::MPI_Recv, 1).samples, 1u);
+  CHECK_EQ(unsplit(profile, Unsplit::members), 2u);
+  Profile alone = profile_of(2);
+  add_end(alone, 0, 1, true, {row(0, op::MPI_Recv, 10'000, 11'000)});
+  split_all(alone);
+  CHECK_EQ(unsplit(alone, Unsplit::members), 1u);
+}
+
+TEST(a_receive_that_returns_before_the_send_is_not_of_this_message) {
+  Profile profile = profile_of(2);
+  add_end(profile, 0, 1, false, {row(0, op::MPI_Send, 50'000, 10)});
+  add_end(profile, 0, 1, true, {row(0, op::MPI_Recv, 10'000, 11'000)});
+  count(profile, op::MPI_Recv, 1, 1, 11'000);
+  split_all(profile);
+  CHECK(profile.waiting.empty() || of_rank(profile, op::MPI_Recv, 1).samples == 0);
+  CHECK_EQ(unsplit(profile, Unsplit::unordered), 1u);
+}
+
+TEST(channels_of_several_threads_are_counted_as_left_out) {
+  Profile profile = profile_of(2);
+  ChannelEnd& sent = add_end(profile, 0, 1, false, {row(5, op::MPI_Ssend, 50'000, 10)});
+  sent.has_several_threads = true;
+  sent.messages = 77;
+  add_end(profile, 0, 1, true, {row(5, op::MPI_Recv, 10'000, 41'000)});
+  split_all(profile);
+  CHECK(profile.waiting.empty() && profile.sampled.empty());
+  CHECK_EQ(profile.unsplit.size(), 1u);
+  CHECK_EQ(profile.unsplit.at(0).op, std::uint32_t{op::MPI_Ssend});
+  CHECK_EQ(unsplit(profile, Unsplit::threads), 77u);
+}
+
+TEST(messages_between_machines_need_clocks_that_are_related) {
+  Profile profile = profile_of(2, 2);
+  const auto add_ends = [&] {
+    add_end(profile, 0, 1, false, {row(0, op::MPI_Isend, 50'000, 100)});
+    add_end(profile, 0, 1, true, {row(0, op::MPI_Recv, 1'010'000, 41'000)});
+  };
+  add_ends();
+  count(profile, op::MPI_Recv, 1, 1, 41'000);
+  split_all(profile);
+  CHECK_EQ(unsplit(profile, Unsplit::machines), 1u);
+  profile.unsplit.clear();
+  for (Profile::Rank& r : profile.ranks) {
+    r.clock.line.is_known = true;
+    r.clock.line.ns_per_tick = 0.5;
+    r.clock.line.from = r.facts.rank == 1 ? 2'000'000 : 0;  // the second clock is a millisecond ahead
+  }
+  profile.ranks[1].clock.line.error = 5'000;
+  split_all(profile);
+  CHECK_EQ(of_rank(profile, op::MPI_Recv, 1).waiting, 40'000u);
+  const SampledRow& found = profile.sampled.at(0);
+  CHECK_EQ(found.across, 1u);
+  CHECK_EQ(found.by_clock, 1u);
+  CHECK_EQ(found.clock, 5'000u);
+  CHECK_EQ(found.error, 5'000u);
+}
+
+TEST(some_blocks_stand_for_all_and_calls_without_a_message_for_none) {
+  std::mt19937_64 random(7);
+  int covered = 0, runs = 0;
+  for (Identity seed = 1; seed <= 100; ++seed) {
+    Profile profile = profile_of(2);
+    std::exponential_distribution<double> wait(1.0 / 20'000), rest(1.0 / 5'000);
+    constexpr std::uint64_t messages = 4'000;
+    std::vector<MessageRow> sent, received;
+    Ns truth = 0, time = 0, at = 0;
+    for (std::uint64_t i = 0; i < messages; ++i) {
+      at += 100'000;
+      const auto waiting = static_cast<Ns>(wait(random)), spent = waiting + static_cast<Ns>(rest(random)) + 50;
+      truth += waiting;
+      time += spent;
+      if (!is_chosen_message(seed, 3, i)) continue;
+      sent.push_back(row(i, op::MPI_Send, at + waiting, 20));
+      received.push_back(row(i, op::MPI_Wait, at, spent));
+    }
+    // As many waits complete sends, and take as long.
+    count(profile, op::MPI_Wait, 1, 2 * messages, 2 * time);
+    for (const bool is_receiver : {false, true}) {
+      ChannelEnd& end = add_end(profile, 0, 1, is_receiver, is_receiver ? received : sent);
+      end.messages = end.all = messages;
+    }
+    split_all(profile);
+    const auto found = std::find_if(profile.sampled.begin(), profile.sampled.end(),
+                                    [](const SampledRow& r) { return r.op == op::MPI_Wait; });
+    CHECK_EQ(found->of, messages);
+    const double estimate =
+        static_cast<double>(found->waiting) / static_cast<double>(found->time) * 2 * static_cast<double>(time);
+    covered += std::abs(estimate - static_cast<double>(truth)) <= 2.05 * static_cast<double>(found->error) ? 1 : 0;
+    ++runs;
+  }
+  CHECK_EQ(runs, 100);
+  CHECK(covered >= 87 && covered <= 100);
+}
+
+TEST(blocks_of_ranks_find_together_what_one_finds) {
+  const auto fill = [](Profile& profile, int rank) {
+    const auto sent = [&](int r) { return row(0, op::MPI_Isend, static_cast<Ns>(20'000 + 1'000 * r), 10); };
+    const int right = (rank + 1) % 4, left = (rank + 3) % 4;
+    add_end(profile, rank, right, false, {sent(rank)});
+    add_end(profile, left, rank, true, {row(0, op::MPI_Recv, 10'000, 30'000)});
+    count(profile, op::MPI_Recv, rank, 1, 30'000);
+  };
+  Profile whole = profile_of(4);
+  for (int r = 0; r < 4; ++r) fill(whole, r);
+  split_all(whole);
+  std::vector<Profile> parts{profile_of(4), profile_of(4)};
+  ChannelEnds all;
+  for (int p = 0; p < 2; ++p) {
+    Profile& part = parts[static_cast<std::size_t>(p)];
+    part.ranks = {whole.ranks[static_cast<std::size_t>(2 * p)], whole.ranks[static_cast<std::size_t>(2 * p + 1)]};
+    for (int r = 2 * p; r < 2 * p + 2; ++r) fill(part, r);
+    settle_channels(part);
+    WireWriter out;
+    write_channels(out, part.channels);
+    WireReader in(out.bytes().data(), out.bytes().size());
+    add_channels(all, read_channels(in));
+  }
+  const SplitMessages messages = split_messages(all);
+  std::vector<MessageTime> times = add_waiting(parts[0], messages);
+  const std::vector<MessageTime> more = add_waiting(parts[1], messages);
+  CHECK_EQ(times.size(), more.size());
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    times[i].time += more[i].time;
+    times[i].waiting += more[i].waiting;
+  }
+  sum_up(parts[0], messages, times);
+  for (int r = 0; r < 4; ++r) {
+    const WaitingRow one = of_rank(whole, op::MPI_Recv, r),
+                     part = of_rank(parts[static_cast<std::size_t>(r / 2)], op::MPI_Recv, r);
+    CHECK_EQ(one.waiting, part.waiting);
+    CHECK_EQ(one.late, part.late);
+    CHECK_EQ(one.last, part.last);
+  }
+  CHECK_EQ(whole.sampled.at(0).waiting, parts[0].sampled.at(0).waiting);
+  CHECK_EQ(whole.sampled.at(0).waiting, Ns{4 * 10'000 + 1'000 * (0 + 1 + 2 + 3)});
+}
+
+TEST(damaged_channels_read_as_none) {
+  Profile profile = profile_of(2);
+  add_end(profile, 0, 1, false, {row(0, op::MPI_Send, 50'000, 10)});
+  settle_channels(profile);
+  WireWriter out;
+  write_channels(out, profile.channels);
+  const std::vector<char>& bytes = out.bytes();
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    WireReader in(bytes.data(), n);
+    CHECK(read_channels(in).empty());
+  }
+}
+
+}  // namespace commlens
