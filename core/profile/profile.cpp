@@ -518,8 +518,7 @@ void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
     row.region = numbers.regions[row.region];
   }
   number_channels(
-      channels, [&](std::uint32_t n) { return numbers.comms[n]; },
-      [&](std::uint32_t n) { return numbers.regions[n]; });
+      channels, [&](std::uint32_t n) { return numbers.comms[n]; }, [&](std::uint32_t n) { return numbers.regions[n]; });
   for (LastCall& p : last_calls) {
     p.comm = numbers.comms[p.comm];
     p.site = numbers.sites[p.site];
