@@ -69,6 +69,12 @@ class Wrapped:
         return "" if is_partitioned else next(name for name in tags if self.form.named(name))
 
     @property
+    def has_unnumbered_receive(self) -> bool:
+        """Whether it returns a request that receives a message whose status does not tell the sender."""
+        is_request = self.policy.of_class.peers == "two_sided" and self.request is not None
+        return is_request and self.form.named("dest") is not None and self.form.named("source") is not None
+
+    @property
     def is_sampled(self) -> bool:
         """Whether its calls are sampled, to split their time into waiting and operation."""
         return self.policy.of_rule.waits != "none" and self.request is None

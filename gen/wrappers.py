@@ -145,6 +145,8 @@ def counted(w: Wrapped) -> list[str]:
         lines.append(f"  {cell}call.record_request(comm_view, {volume}, rc, {w.request.name}, {w.flags});")
     else:
         lines.append(f"  {cell}call.record(comm_view, {volume});")
+    if w.has_unnumbered_receive:
+        lines.append("  stop_messages(comm_view.index);  // the message that it receives will have no number")
     if w.peers == "two_sided":
         tag = ", status_for.tag()" if w.status is not None else ""
         lines.append(f"  call.two_sided(comm_view, volume, rc{tag});")

@@ -241,7 +241,7 @@ inline constexpr char tables_sql[] =
   region INTEGER REFERENCES region(id), -- Code region in which the rank made the calls.
   rank INTEGER REFERENCES rank(rank), -- World rank.
   samples INTEGER, -- Sampled calls. 0 in a row of messages that only tells for how long others waited for the rank, or that has calls without samples.
-  time_ns INTEGER, -- [ns] Time of the rank in these calls. Of messages: the time of all its calls, times the share of those that wait for messages which the samples are.
+  time_ns INTEGER, -- [ns] Time of the rank in these calls. Of messages, if some of its calls wait for none: the time of all its calls, times the share of those that wait for messages which the samples are.
   waiting_ns INTEGER, -- [ns] The part of it in which the rank waited.
   last INTEGER, -- Number of these calls in which others waited for this rank longer than for any other. Of messages: number of sampled calls of other ranks in which these waited for this rank longest.
   late_ns INTEGER, -- [ns] Sum over these of the time for which others waited for this rank alone, as in sampled.late_ns. Of messages: the time for which they waited for it.
@@ -262,7 +262,7 @@ inline constexpr char tables_sql[] =
   clock_ns INTEGER, -- [ns] By how much waiting_ns may be wrong because the clocks are related with an error: for each call of by_clock and each member that may wait, twice the largest clock.error_ns of a member. This and by_clock are NULL in profiles of versions before 12.
   time_ns INTEGER, -- [ns] Time in the sampled calls, sum over the members; of messages as in waiting.time_ns.
   waiting_ns INTEGER, -- [ns] The part of it in which members waited for others.
-  error_ns INTEGER, -- [ns] Standard error of the waiting in all calls that view split estimates: 0 if every call was sampled, NULL if fewer than four were. Plus clock_ns, scaled to all calls.
+  error_ns INTEGER, -- [ns] Standard error of the waiting in all calls that view split estimates: 0 if every call was sampled, NULL if fewer than four were, or of messages fewer than four blocks of 16. Plus clock_ns, scaled to all calls.
   spread_ns INTEGER, -- [ns] Median of the time from the first entry of a member to the last; of messages between the entries of the two sides.
   late_ns INTEGER, -- [ns] Sum over the samples of the time for which others waited for the last alone: from the entry of the last but one to its own; in a broadcast or scatter from the first entry of another rank to that of the root; of messages the waiting itself.
   PRIMARY KEY (comm, op, bin)
@@ -280,7 +280,7 @@ inline constexpr char tables_sql[] =
   comm INTEGER REFERENCES comm(id), -- Communicator.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   bin INTEGER, -- Message size bin, as in key.bin.
-  reason TEXT, -- members: some members have no sample of the call, because they paused, had less memory, or ended early; of a message, the other process has none. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines whose clocks are not related, or with an error that is longer than the call; a message between machines whose clocks are not related. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members; messages that were received in another order than they were sent, as far as their tags do not tell which is which. prefix: a prefix sum, in which each rank waits for those below it. threads: several threads send, or receive, messages between the same two processes in one communicator, so that their order is not known; their number. posting: a send of which it is not known when its receive was posted: by a persistent request, by one of several threads, or more than 256 receives before it was completed.
+  reason TEXT, -- members: some members have no sample of the call, because they paused, had less memory, or ended early; of a message, the other process has none. no data: a block was empty, so some members need not wait for each other. machines: a rooted collective across machines whose clocks are not related, or with an error that is longer than the call; a message between machines whose clocks are not related. order: a member left before the one for which it waits had entered, so the numbers of the calls differ between the members; messages that were received in another order than they were sent, as far as their tags do not tell which is which. prefix: a prefix sum, in which each rank waits for those below it. threads: several threads send, or receive, messages between the same two processes in one communicator, so that their order is not known; their number. posting: a send of which it is not known when its receive was posted: by a persistent request, by one of several threads, or more than 256 requests before it was completed.
   calls INTEGER, -- Number of sampled calls.
   PRIMARY KEY (comm, op, bin, reason)
 ) WITHOUT ROWID;

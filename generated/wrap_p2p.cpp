@@ -548,6 +548,7 @@ COMMLENS_APART int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Da
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  stop_messages(comm_view.index);  // the message that it receives will have no number
   call.two_sided(comm_view, volume, rc);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages>(cell, volume);
   return rc;
@@ -586,6 +587,7 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  stop_messages(comm_view.index);  // the message that it receives will have no number
   call.two_sided(comm_view, volume, rc);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages>(cell, volume);
   return rc;
@@ -611,6 +613,7 @@ COMMLENS_APART int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv_replace(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  stop_messages(comm_view.index);  // the message that it receives will have no number
   call.two_sided(comm_view, volume, rc);
   call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;
@@ -649,6 +652,7 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv_replace(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  stop_messages(comm_view.index);  // the message that it receives will have no number
   call.two_sided(comm_view, volume, rc);
   call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::messages>(cell, volume);
   return rc;

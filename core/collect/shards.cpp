@@ -287,19 +287,21 @@ bool split_channels(Group& leaders, Profile& profile, bool is_settled) {
   if (!from_root(leaders, bytes)) return false;
   SplitMessages messages;
   std::vector<MessageTime> times;
-  std::vector<std::uint64_t> sums;  // for each kind of call: time, waiting
+  std::vector<std::uint64_t> sums;  // for each kind of call: time, waiting, calls, mixed
   has_memory_for([&] {
     WireReader in(bytes.data(), bytes.size());
     ends = read_channels(in);
     messages = split_messages(ends);
     if (is_settled) times = add_waiting(profile, messages);
-    for (const MessageTime& time : times) sums.insert(sums.end(), {time.time, time.waiting});
+    for (const MessageTime& time : times) sums.insert(sums.end(), {time.time, time.waiting, time.calls, time.mixed});
   });
   if (!sums_at_root(leaders, sums)) return false;
-  if (leaders.rank() != 0 || sums.size() != 2 * times.size()) return true;
+  if (leaders.rank() != 0 || sums.size() != 4 * times.size()) return true;
   for (std::size_t i = 0; i < times.size(); ++i) {
-    times[i].time = sums[2 * i];
-    times[i].waiting = sums[2 * i + 1];
+    times[i].time = sums[4 * i];
+    times[i].waiting = sums[4 * i + 1];
+    times[i].calls = sums[4 * i + 2];
+    times[i].mixed = sums[4 * i + 3];
   }
   has_memory_for([&] { sum_up(profile, messages, times); });
   return true;

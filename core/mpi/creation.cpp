@@ -479,7 +479,8 @@ void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const
     forget_request(thread, maker);
     return;
   }
-  const int tag = op_of_key(maker.key) == op::MPI_Send_init ? thread.current.to.tag : PersistentRequest::no_tag;
+  const bool is_partitioned = op_of_key(maker.key) == op::MPI_Psend_init;
+  const int tag = is_partitioned ? PersistentRequest::no_tag : thread.current.to.tag;
   *p = {&maker, v.sent, v.received, v.to, v.from, v.exchanged, nullptr, v.shape, tag, nullptr};
   const bool has_blocks = matrix_choice.peers && v.parts.slots > 0;
   if (has_blocks && v.parts.are_kept()) {

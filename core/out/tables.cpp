@@ -84,6 +84,7 @@ std::vector<char> ops_of(const Profile& profile) {
     if (profile.has_comm[i] != 0) use(profile.comms[i].op);
   }
   for (const Profile::LastCall& place : profile.last_calls) use(place.op);
+  for (const WaitingRow& row : profile.waiting) use(row.op);  // also of receivers elsewhere that waited for these ranks
   return used;
 }
 

@@ -48,6 +48,12 @@ using Rows = std::vector<const MessageRow*>;
 // A run is a part of a channel of which both sides have samples of all messages, and before which both have had the
 // same tags, as their sums tell.  In a run, the j-th message with a tag belongs to the j-th receive with it.
 class Matcher {
+  // The samples of one number; null: that side has none.
+  struct Pair {
+    const MessageRow *sent = nullptr, *received = nullptr;
+    bool is_aligned = false;  // both sides have had the same tags before
+  };
+
  public:
   // Matches the two ends of one channel; null: that process has no samples of it.
   void channel(const ChannelEnd* sender, const ChannelEnd* receiver) {
@@ -60,17 +66,22 @@ class Matcher {
       lose_channel(*end);
     }
     if (!is_usable) return;
-    using Both = std::pair<const MessageRow*, const MessageRow*>;
-    std::map<std::uint64_t, Both> rows;
-    for (const MessageRow* const row : rows_of(sender)) rows[row->number].first = row;
-    for (const MessageRow* const row : rows_of(receiver)) rows[row->number].second = row;
+    std::map<std::uint64_t, Pair> rows;
+    for (const MessageRow* const row : rows_of(sender)) rows[row->number].sent = row;
+    for (const MessageRow* const row : rows_of(receiver)) rows[row->number].received = row;
     std::uint64_t expected = 0;
-    for (const auto& [number, both] : rows) {
-      if (number != expected) begin_run(false);
+    for (auto& [number, pair] : rows) {
+      const bool is_whole = pair.sent != nullptr && pair.received != nullptr;
+      if (number != expected || !is_whole) end_stretch();
       expected = number + 1;
-      add(both.first, both.second);
+      if (!is_whole) {
+        lose(pair, Unsplit::members);
+        continue;
+      }
+      pair.is_aligned = pair.sent->tags == pair.received->tags;
+      stretch_.push_back(pair);
     }
-    begin_run(false);
+    end_stretch();
   }
 
   Matched result;
@@ -91,58 +102,82 @@ class Matcher {
                            std::max<std::uint64_t>(end.messages, 1)});
   }
 
-  void lose(const Rows& sent, const Rows& received, Unsplit reason) {
-    for (const MessageRow* const row : sent) result.lost.push_back({sender_, row->comm, row->op, row->bin, reason, 1});
-    for (const MessageRow* const row : received)
-      result.lost.push_back({receiver_, row->comm, row->op, row->bin, reason, 1});
+  void lose(const Pair& pair, Unsplit reason) {
+    if (pair.sent != nullptr) lose(*sender_, *pair.sent, reason);
+    if (pair.received != nullptr) lose(*receiver_, *pair.received, reason);
+  }
+  void lose(const ChannelEnd& end, const MessageRow& row, Unsplit reason) {
+    result.lost.push_back({&end, row.comm, row.op, row.bin, reason, 1});
   }
 
-  // Adds the samples of the next number; null: that side has none.
-  void add(const MessageRow* sent, const MessageRow* received) {
-    if (sent == nullptr || received == nullptr) {
-      begin_run(false);
-      return lose(sent == nullptr ? Rows{} : Rows{sent}, received == nullptr ? Rows{} : Rows{received},
-                  Unsplit::members);
-    }
-    if (sent->tags == received->tags) begin_run(true);
-    if (!is_aligned_) return lose({sent}, {received}, Unsplit::unordered);
-    sent_.push_back(sent);
-    received_.push_back(received);
-  }
-
-  // Matches the samples of a run by their tags, and begins the next one.  is_aligned: both sides have had the same tags
-  // before it.
-  void begin_run(bool is_aligned) {
-    is_aligned_ = is_aligned;
-    if (sent_.size() == 1 && sent_[0]->tag == received_[0]->tag) {
-      result.messages.push_back({sender_, receiver_, sent_[0], received_[0]});
-    } else {
-      match_run();
-    }
-    sent_.clear();
-    received_.clear();
-  }
-
-  void match_run() {
-    std::map<int, std::pair<Rows, std::size_t>> of_tag;  // samples of the receiver, and how many are taken
-    for (const MessageRow* const row : received_) of_tag[row->tag].first.push_back(row);
-    for (const MessageRow* const row : sent_) {
-      auto& [rows, taken] = of_tag[row->tag];
-      if (taken == rows.size()) {
-        lose({row}, {}, Unsplit::unordered);
+  // Matches messages with consecutive numbers, of which both sides have samples.
+  void end_stretch() {
+    const std::size_t moved = sort_by_posting();
+    bool is_known = false;
+    for (std::size_t i = 0; i < stretch_.size(); ++i) {
+      const Pair& pair = stretch_[i];
+      // Receives may have changed places with others before or after the stretch, by as much as within it.
+      const bool is_at_edge = (i < moved && stretch_.front().sent->number != 0) || i + moved >= stretch_.size();
+      if (pair.is_aligned || is_at_edge) match_run();
+      is_known = !is_at_edge && (is_known || pair.is_aligned);
+      if (is_known) {
+        run_.push_back(pair);
       } else {
-        result.messages.push_back({sender_, receiver_, row, rows[taken++]});
+        lose(pair, Unsplit::unordered);
+      }
+    }
+    match_run();
+    stretch_.clear();
+  }
+
+  // Receives take the messages of one tag in the order in which they are posted, but are numbered when they complete.
+  // Puts them into the order of posting, as far as it is known.  Returns by how many places one has moved at most.
+  std::size_t sort_by_posting() {
+    std::map<int, std::vector<std::size_t>> places;  // by tag
+    for (std::size_t i = 0; i < stretch_.size(); ++i) places[stretch_[i].received->tag].push_back(i);
+    std::size_t moved = 0;
+    for (const auto& [tag, at] : places) {
+      std::vector<std::pair<const MessageRow*, std::size_t>> rows;
+      for (const std::size_t i : at) rows.emplace_back(stretch_[i].received, i);
+      const auto is_unknown = [](const auto& row) { return row.first->posted == 0; };
+      const auto before = [](const auto& a, const auto& b) { return a.first->posted < b.first->posted; };
+      if (std::any_of(rows.begin(), rows.end(), is_unknown) || std::is_sorted(rows.begin(), rows.end(), before))
+        continue;
+      std::stable_sort(rows.begin(), rows.end(), before);
+      for (std::size_t n = 0; n < rows.size(); ++n) {
+        const std::size_t from = rows[n].second, to = at[n];
+        stretch_[to].received = rows[n].first;
+        moved = std::max(moved, from < to ? to - from : from - to);
+      }
+    }
+    return moved;
+  }
+
+  // Matches the messages of a run by their tags.
+  void match_run() {
+    if (run_.size() == 1 && run_[0].sent->tag == run_[0].received->tag) {
+      result.messages.push_back({sender_, receiver_, run_[0].sent, run_[0].received});
+      return run_.clear();
+    }
+    std::map<int, std::pair<Rows, std::size_t>> of_tag;  // samples of the receiver, and how many are taken
+    for (const Pair& pair : run_) of_tag[pair.received->tag].first.push_back(pair.received);
+    for (const Pair& pair : run_) {
+      auto& [rows, taken] = of_tag[pair.sent->tag];
+      if (taken == rows.size()) {
+        lose(*sender_, *pair.sent, Unsplit::unordered);
+      } else {
+        result.messages.push_back({sender_, receiver_, pair.sent, rows[taken++]});
       }
     }
     for (const auto& [tag, rows] : of_tag) {
-      lose({}, Rows(rows.first.begin() + static_cast<std::ptrdiff_t>(rows.second), rows.first.end()),
-           Unsplit::unordered);
+      for (std::size_t i = rows.second; i < rows.first.size(); ++i)
+        lose(*receiver_, *rows.first[i], Unsplit::unordered);
     }
+    run_.clear();
   }
 
   const ChannelEnd *sender_ = nullptr, *receiver_ = nullptr;
-  Rows sent_, received_;  // of the run
-  bool is_aligned_ = false;
+  std::vector<Pair> stretch_, run_;
 };
 
 }  // namespace

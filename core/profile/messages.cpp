@@ -78,6 +78,7 @@ class Splitter {
     call.region = row.region;
     call.rank = end.rank;
     call.entered = row.entered;
+    call.spent = spent;
     call.waiting = std::min(positive(until.ns), spent);
     call.apart = positive(std::abs(until.ns));
     call.behind = positive(-until.ns);
@@ -135,14 +136,17 @@ class Splitter {
     }
   }
 
-  // Joins what several messages of one call say: the latest counts.
+  // Joins what several messages of one call say: the latest counts.  The channel with the most samples tells for how
+  // many calls it stands: it has samples of the others, too.
   void join() {
     const auto place = [](const Half& h) { return std::make_tuple(h.call.kind(), h.call.rank, h.call.entered); };
     const auto order = [&](const Half& h) { return std::make_tuple(place(h), ~h.call.waiting, h.call.late_rank); };
     std::sort(halves_.begin(), halves_.end(), [&](const Half& a, const Half& b) { return order(a) < order(b); });
-    const auto is_same = [&](const Half& a, const Half& b) { return place(a) == place(b); };
-    halves_.erase(std::unique(halves_.begin(), halves_.end(), is_same), halves_.end());
-    for (const Half& half : halves_) result_.calls.push_back(half.call);
+    for (auto half = halves_.begin(); half != halves_.end();) {
+      MessageCallRow& call = result_.calls.emplace_back(half->call);
+      for (const auto first = half; half != halves_.end() && place(*half) == place(*first); ++half)
+        call.weight = std::min(call.weight, half->call.weight);
+    }
   }
 
   const ChannelEnds& ends_;
@@ -159,15 +163,30 @@ using KindOfRank = std::pair<Kind, int>;
 struct OfRank {
   std::uint64_t samples = 0;
   double weight = 0;
-  double share() const { return static_cast<double>(samples) / std::max(weight, 1.0); }
+  std::uint64_t calls = 0;  // all calls, for which the samples cannot stand more than once
+
+  // True if all calls wait for messages.  Then the waiting is estimated from its share in the time of the samples: long
+  // calls and long waiting go together.  Otherwise the number of messages tells for how many calls the samples stand.
+  bool is_pure() const {
+    constexpr double nearly_all = 0.95;
+    return weight >= nearly_all * static_cast<double>(calls);
+  }
+  // Number of calls for which the samples stand, per unit of weight.
+  double scale() const { return std::min(1.0, static_cast<double>(calls) / weight); }
+  double share() const { return std::min(1.0, static_cast<double>(samples) / (weight * scale())); }
 };
 
-std::map<KindOfRank, OfRank> by_rank(const std::vector<MessageCallRow>& calls) {
+std::map<KindOfRank, OfRank> by_rank(const Profile& profile, const std::vector<MessageCallRow>& calls) {
   std::map<KindOfRank, OfRank> sums;
   for (const MessageCallRow& call : calls) {
     OfRank& sum = sums[{call.kind(), call.rank}];
     ++sum.samples;
     sum.weight += call.weight;
+  }
+  for (const Profile::Row& row : profile.rows) {
+    const Profile::KeyFacts& key = profile.keys[row.key];
+    const auto of_rank = sums.find({{key.comm, key.op, key.bin}, row.rank});
+    if (of_rank != sums.end()) of_rank->second.calls += row.calls;
   }
   return sums;
 }
@@ -188,13 +207,13 @@ WaitingRow& row_in(Waiting& rows, const Kind& kind, std::uint32_t region, int ra
 SplitMessages split_messages(const ChannelEnds& ends) { return Splitter(ends).result(); }
 
 std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& split) {
-  const std::map<KindOfRank, OfRank> ranks = by_rank(split.calls);
+  const std::map<KindOfRank, OfRank> ranks = by_rank(profile, split.calls);
   Waiting rows;
   // The calls of a rank stand for their share of all its calls, in all regions.
   for (const Profile::Row& row : profile.rows) {
     const Profile::KeyFacts& key = profile.keys[row.key];
     const auto of_rank = ranks.find({{key.comm, key.op, key.bin}, row.rank});
-    if (of_rank == ranks.end()) continue;
+    if (of_rank == ranks.end() || of_rank->second.is_pure()) continue;
     row_in(rows, of_rank->first.first, key.region, row.rank).time +=
         static_cast<Ns>(static_cast<double>(row.time) * of_rank->second.share() + 0.5);
   }
@@ -202,10 +221,12 @@ std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& spli
   for (const MessageCallRow& call : split.calls) {
     if (own.count(call.rank) != 0) {
       WaitingRow& row = row_in(rows, call.kind(), call.region, call.rank);
-      const double share = ranks.at({call.kind(), call.rank}).share();
+      const OfRank& of_rank = ranks.at({call.kind(), call.rank});
       ++row.samples;
       row.behind += call.behind;
-      row.waiting += static_cast<Ns>(static_cast<double>(call.waiting) * call.weight * share + 0.5);
+      const double part = call.weight * of_rank.scale() * of_rank.share();
+      row.waiting += static_cast<Ns>(static_cast<double>(call.waiting) * part + 0.5);
+      if (of_rank.is_pure()) row.time += static_cast<Ns>(static_cast<double>(call.spent) * part + 0.5);
     }
     if (call.waiting != 0 && own.count(call.late_rank) != 0) {
       WaitingRow& row = row_in(rows, call.kind(), call.late_region, call.late_rank);
@@ -223,8 +244,17 @@ std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& spli
       return std::make_tuple(t.comm, t.op, t.bin) < of;
     });
   };
+  for (const auto& [kind, of_rank] : ranks) {
+    if (own.count(kind.second) == 0) continue;
+    MessageTime& sum = *time_of(kind.first);
+    const auto calls = static_cast<std::uint64_t>(of_rank.weight * of_rank.scale() + 0.5);
+    sum.calls += of_rank.is_pure() ? of_rank.calls : std::max(of_rank.samples, calls);
+    sum.mixed += of_rank.is_pure() ? 0 : 1;
+  }
   for (auto& [place, row] : rows) {
     row.waiting = std::min(row.waiting, row.time);
+    if (row.comm < profile.has_comm.size()) profile.has_comm[row.comm] = 1;
+    if (row.region < profile.has_region.size()) profile.has_region[row.region] = 1;
     MessageTime& sum = *time_of(std::get<0>(place));
     sum.time += row.time;
     sum.waiting += row.waiting;
@@ -236,11 +266,14 @@ std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& spli
 namespace {
 
 // Returns the standard error of the waiting in all calls.  Ranks wait together, so that the blocks are the samples.
-Ns error_of(const std::vector<const MessageCallRow*>& calls, double share, bool& is_known) {
+// scale: number of calls for which the samples stand, per unit of weight.  ratio: share of waiting in the time of the
+// samples, if it gives the estimate; else 0.
+Ns error_of(const std::vector<const MessageCallRow*>& calls, double share, double scale, double ratio, bool& is_known) {
   constexpr std::size_t fewest = 4;
   std::map<std::uint64_t, double> blocks;
   for (const MessageCallRow* const call : calls)
-    blocks[call->block] += call->weight * static_cast<double>(call->waiting);
+    blocks[call->block] +=
+        scale * call->weight * (static_cast<double>(call->waiting) - ratio * static_cast<double>(call->spent));
   const auto n = static_cast<double>(blocks.size());
   is_known = share == 1 || blocks.size() >= fewest;
   if (share == 1 || !is_known) return 0;
@@ -264,11 +297,14 @@ SampledRow row_of(const std::vector<const MessageCallRow*>& calls, const Message
     apart.push_back(call->apart);
   }
   row.samples = calls.size();
-  row.of = std::max<std::uint64_t>(row.samples, static_cast<std::uint64_t>(weight + 0.5));
+  row.of = std::max(row.samples, time.calls);
   row.time = time.time;
   row.waiting = time.waiting;
   const double share = static_cast<double>(row.samples) / static_cast<double>(row.of);
-  row.error = error_of(calls, share, row.has_error) + static_cast<Ns>(static_cast<double>(row.clock) / share);
+  const bool has_ratio = time.mixed == 0 && time.time != 0;
+  const double ratio = has_ratio ? static_cast<double>(time.waiting) / static_cast<double>(time.time) : 0;
+  row.error = error_of(calls, share, static_cast<double>(row.of) / weight, ratio, row.has_error) +
+              static_cast<Ns>(static_cast<double>(row.clock) / share);
   const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
   std::nth_element(apart.begin(), middle, apart.end());
   row.spread = *middle;

@@ -21,6 +21,7 @@ struct MessageCallRow {
   std::uint32_t comm = 0, op = 0, bin = 0, region = 0;
   int rank = 0;
   Ticks entered = 0;       // by the clock of the rank
+  Ns spent = 0;            // in the call
   Ns waiting = 0;          // for the latest message
   Ns apart = 0;            // between the entries of the two calls
   Ns behind = 0;           // by how much this call began after that of the other side
@@ -46,6 +47,8 @@ SplitMessages split_messages(const ChannelEnds& ends);
 struct MessageTime {
   std::uint32_t comm, op, bin;
   Ns time = 0, waiting = 0;
+  std::uint64_t calls = 0;  // for which they stand
+  std::uint64_t mixed = 0;  // number of ranks some of whose calls wait for no message
 };
 
 // Adds the rows of this block's ranks to profile.waiting.  Returns the sums over these ranks; the kinds, and their

@@ -69,6 +69,7 @@ class Reader {
   void take_samples(const Segments& segments);
   void take_messages(const Segments& segments);
   bool is_channel(std::uint64_t key) const;
+  bool is_message_call(Key call);
   void take_threads(const Segments& segments);
   void take_thread(std::uint32_t number, const Thread& thread, const Regions* stack);
   Ticks take_position(std::uint32_t number, const Thread& thread, std::uint32_t region);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "core/hot/messages.h"
@@ -58,7 +59,7 @@ void Reader::take_messages(const Segments& segments) {
     for (std::uint32_t i = 0; i < n; ++i) {
       MessageSample sample = chunk.sample[i];
       const bool is_whole = sample.number < beyond_all && sample.entered < beyond_all && sample.left < beyond_all &&
-                            sample.posted < beyond_all && known(sample.call) == sample.call;
+                            sample.posted < beyond_all && is_message_call(sample.call);
       is_damaged_ = is_damaged_ || !is_whole;
       if (is_whole) channel.samples.push_back(sample);
     }
@@ -73,11 +74,20 @@ void Reader::take_messages(const Segments& segments) {
   }
 }
 
+// Returns whether messages are sent or received in calls of a key; 0: unknown.
+bool Reader::is_message_call(Key call) {
+  if (call == 0) return true;
+  if (is_of_region(call) || known(call) != call) return false;
+  const std::string_view klass = op_facts[op_of_key(call)].klass;
+  return klass == "p2p" || klass == "completion";
+}
+
 // Returns whether a channel can be of this process: only communicators with a rank of it have channels.
 bool Reader::is_channel(std::uint64_t key) const {
   const std::uint32_t comm = comm_of_channel(key);
-  return key >> 63 != 0 && comm != 0 && is_comm(comm) && comms_[comm].view.rank >= 0 &&
-         peer_of_channel(key) <= std::uint32_t{0x7fffffff};
+  const Flow flow = is_of_receiver(key) ? Flow::received : Flow::sent;
+  return key == channel_key(flow, comm, peer_of_channel(key)) && comm != 0 && is_comm(comm) &&
+         comms_[comm].view.rank >= 0 && peer_of_channel(key) <= std::uint32_t{0x7fffffff};
 }
 
 }  // namespace commlens::arena

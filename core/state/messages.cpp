@@ -95,7 +95,7 @@ void leave_out(Channel& channel) noexcept {
   if (make_room()) store.append(channel, one);
 }
 
-Channel* new_channel(Thread& thread, std::uint64_t key, Identity seed) noexcept {
+Channel* new_channel(Thread& thread, std::uint64_t key, Identity seed) {
   Channel* const channel = channel_store.take();
   if (channel == nullptr) return nullptr;
   if (!channels.put(key, channel)) {
@@ -131,6 +131,7 @@ Channel* channel_of(Thread& thread, PeerKey key, PeerPlace place) noexcept try {
   if (channel != nullptr) leave_out(*channel);
   return &thread.no_channel;
 } catch (const std::bad_alloc&) {
+  stop_messages(comm_of_peer(key));
   return &thread.no_channel;
 }
 
@@ -187,7 +188,9 @@ std::vector<ChannelSamples> messages_here() {
 
 void forget_messages() noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
-  for (Channel* c = all; c != nullptr; c = c->before) store.clear(*c);
+  for (Channel* c = all; c != nullptr; c = c->before) {
+    if (is_sampled(*c)) store.clear(*c);
+  }
 }
 
 }  // namespace commlens

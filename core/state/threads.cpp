@@ -172,6 +172,7 @@ Thread* enter_thread() noexcept {
     void* const memory = arena::allocate(arena::Kind::thread, sizeof(Thread), tables);
     if (memory == nullptr) {
       reserve.table.overflow.key = no_key;
+      reserve.number = ~std::uint32_t{0};  // shares no channel with another thread
       reserve.nobody.channel = reserve.peers.overflow.channel = &reserve.no_channel;
       if (at_exit_made) pthread_setspecific(at_exit, &reserve);
       current_thread = &reserve;

@@ -167,4 +167,4 @@ def test_without_samples_it_says_so(mpi: Mpi) -> None:
     profile.check()
     assert profile.rows("SELECT * FROM waiting") == profile.rows("SELECT * FROM sampled") == []
     done = commlens("waits", result.profile)
-    assert (done.returncode, done.stdout.startswith("no sampled collectives")) == (0, True), done.stdout
+    assert (done.returncode, done.stdout.startswith("no sampled calls")) == (0, True), done.stdout

@@ -32,6 +32,7 @@ SELECT split.family, split.op, split.bin, family.name AS communicator, family.si
 SAMPLED_SQL = """\
 SELECT comm.family, s.op, s.bin, s.comm, s.samples, s.collectives, s.across - COALESCE(s.by_clock, 0) AS by_stay,
        s.time_ns, s.waiting_ns, s.error_ns, s.spread_ns, s.late_ns, SUM(cell.time_ns) AS all_ns,
+       SUM(cell.calls) AS calls,
        SUM(CASE WHEN part.share IS NULL THEN 0 ELSE cell.time_ns END) AS known_ns,
        COALESCE(SUM(cell.time_ns * part.share), 0) AS known_waiting_ns
   FROM sampled AS s JOIN comm ON comm.id = s.comm
@@ -231,12 +232,8 @@ def add_late_regions(ranks: Mapping[Place, list[Row]], late: Mapping[Place, list
 
 def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, str]) -> Wait:
     """Return what the samples say about one row of view split."""
-    names = ["samples", "collectives", "time_ns", "waiting_ns", "error_ns", "all_ns"]
-    if row["class"] in MESSAGES:
-        names += ["known_ns", "known_waiting_ns"]
-    share = waiting_share(
-        row["waiting_ns"], row["time_ns"], [Sampled(*(one[name] for name in names)) for one in sampled]
-    )
+    strata = [sampled_of(one, row["class"] in MESSAGES) for one in sampled]
+    share = waiting_share(row["waiting_ns"], row["time_ns"], strata)
     pattern = pattern_in(row, ranks, node_of)
     return Wait(
         row,
@@ -248,6 +245,18 @@ def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, s
         sorted(ranks, key=lambda one: one["rank"]),
         any(one["by_stay"] for one in sampled),
     )
+
+
+def sampled_of(one: Row, is_message: bool) -> Sampled:
+    """Return the samples of one communicator.
+
+    Some calls may wait for no message, and some ranks have no samples: the time of the samples then tells nothing of the
+    time of all calls.
+    """
+    names = ["samples", "collectives", "time_ns", "waiting_ns", "error_ns", "all_ns"]
+    if is_message and one["collectives"] < one["calls"]:
+        names += ["known_ns", "known_waiting_ns"]
+    return Sampled(*(one[name] for name in names))
 
 
 def pattern_in(row: Row, ranks: list[Row], node_of: dict[int, str]) -> Pattern:

@@ -288,6 +288,61 @@ TEST(some_blocks_stand_for_all_and_calls_without_a_message_for_none) {
   CHECK(covered >= 87 && covered <= 100);
 }
 
+TEST(receives_take_messages_in_the_order_in_which_they_were_posted) {
+  Profile profile = profile_of(2);
+  // Two receives are posted, then the second one is completed first.
+  std::vector<MessageRow> sent, received;
+  for (std::uint64_t i = 0; i < 8; i += 2) {
+    const Ns at = 1'000'000 * (i + 1);
+    sent.push_back(row(i, op::MPI_Send, at + 50'000, 100));
+    sent.push_back(row(i + 1, op::MPI_Send, at + 90'000, 100));
+    received.push_back(row(i, op::MPI_Wait, at, 91'000));
+    received.push_back(row(i + 1, op::MPI_Wait, at + 92'000, 100));
+    received[i].posted = 2 * (at - 1'000);
+    received[i + 1].posted = 2 * (at - 2'000);
+  }
+  add_end(profile, 0, 1, false, sent);
+  add_end(profile, 0, 1, true, received);
+  count(profile, op::MPI_Wait, 1, 8, 4 * 91'100);
+  split_all(profile);
+  // The last message is at the edge: its receive may have changed places with one of which there is no sample.
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 1).samples, 7u);
+  CHECK_EQ(unsplit(profile, Unsplit::unordered), 2u);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 1).waiting, Ns{3 * 90'000});
+}
+
+TEST(a_call_that_completes_messages_of_several_channels_stands_for_no_more_than_all_calls) {
+  // Channels of 2,000 messages: of one all have samples, of the others each second or fourth block.
+  constexpr std::uint64_t calls = 2'000;
+  Profile profile = profile_of(5);
+  Ns time = 0, truth = 0;
+  for (int from = 1; from < 5; ++from) {
+    std::vector<MessageRow> sent, received;
+    for (std::uint64_t i = 0; i < calls; ++i) {
+      const Ns at = 100'000 * (i + 1);
+      const Ns waiting = i % 5 == 0 ? 40'000 : 0;
+      time += from == 1 ? 50'000 : 0;
+      truth += from == 1 ? waiting : 0;
+      if (!is_chosen_message(static_cast<Identity>(from), static_cast<std::uint32_t>(from == 1 ? 0 : from - 2), i))
+        continue;
+      sent.push_back(row(i, op::MPI_Isend, at + waiting, 10));
+      received.push_back(row(i, op::MPI_Waitall, at, 50'000));
+    }
+    for (const bool is_receiver : {false, true}) {
+      ChannelEnd& end = add_end(profile, from, 0, is_receiver, is_receiver ? received : sent);
+      end.messages = calls;
+      end.all = 4 * calls;
+    }
+  }
+  count(profile, op::MPI_Waitall, 0, calls, time);
+  split_all(profile);
+  const WaitingRow found = of_rank(profile, op::MPI_Waitall, 0);
+  CHECK_EQ(profile.sampled.at(0).of, calls);
+  const double estimate =
+      static_cast<double>(found.waiting) / static_cast<double>(found.time) * static_cast<double>(time);
+  CHECK(std::abs(estimate - static_cast<double>(truth)) < 0.02 * static_cast<double>(truth));
+}
+
 TEST(blocks_of_ranks_find_together_what_one_finds) {
   const auto fill = [](Profile& profile, int rank) {
     const auto sent = [&](int r) { return row(0, op::MPI_Isend, static_cast<Ns>(20'000 + 1'000 * r), 10); };
@@ -318,6 +373,8 @@ TEST(blocks_of_ranks_find_together_what_one_finds) {
   for (std::size_t i = 0; i < times.size(); ++i) {
     times[i].time += more[i].time;
     times[i].waiting += more[i].waiting;
+    times[i].calls += more[i].calls;
+    times[i].mixed += more[i].mixed;
   }
   sum_up(parts[0], messages, times);
   for (int r = 0; r < 4; ++r) {
