@@ -26,6 +26,9 @@ allowed=(
   matrix_choice count_peer started_now
   # Samples of collectives: the first call of a stratum, and the calls that are sampled.
   strata add_stratum take_sample sample_counted count_sampled_late has_empty_block stop_sampling
+  # Samples of messages: the first message of a channel, those that are sampled, and what ends the numbering.
+  count_sampled_message take_message take_sent take_received take_completed credit_departure pass_message pass_arrival
+  stop_messages forget_request
   # The call cache.
   count_arrival count_received_anew count_late slot_to_fill grow_call_cache
   # Regions: counting, the first region of a thread, the first use of a name, and notices.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/hot/messages.h"
 #include "core/hot/peer_cell.h"
 #include "core/hot/samples.h"
 #include "core/hot/table.h"
@@ -116,7 +117,12 @@ struct CallCache {
   std::uint32_t misses_since_freed;  // misses since something was freed
   std::uint32_t conflicts;           // misses whose two slots held entries that are still valid
   Arrival arrivals[8];
-  Stratum unsampled;  // of calls in communicators without samples; per thread, so that no two threads write to one
+  // Of calls in communicators, and of messages, without samples; per thread, so that no two threads write to one.
+  Stratum unsampled;
+  Channel no_channel;
+  // When the latest receives were posted, by the lowest bits of their sequence numbers.
+  static constexpr std::uint64_t most_posted = 256;
+  Ticks posted[most_posted];
   alignas(2 * sizeof(CachedCall)) CachedCall call[2];  // or more
 
   static CallCache none;  // stays empty; for threads without memory for their own

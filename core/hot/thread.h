@@ -6,7 +6,6 @@
 
 #include "core/hot/cached_call.h"
 #include "core/hot/comm_view.h"
-#include "core/hot/messages.h"
 #include "core/hot/peer_cell.h"
 #include "core/hot/table.h"
 
@@ -118,11 +117,7 @@ struct Thread {
   SliceLog slices;
   TableOf<PeerCell> peers;
   CallCache* call_cache = &CallCache::none;
-  PeerCell nobody;     // dummy cell for calls without a message
-  Channel no_channel;  // of messages that are not sampled
-  // When the latest receives were posted, by the lowest bits of their sequence numbers.
-  static constexpr std::uint64_t most_posted = 256;
-  Ticks posted[most_posted];
+  PeerCell nobody;    // dummy cell for calls without a message
   Thread* next;       // list of all threads, for collection
   Thread* next_idle;  // list of those whose thread has ended
   bool has_ended;     // the thread has ended, and no later one has taken this over yet

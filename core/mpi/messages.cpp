@@ -18,9 +18,10 @@ Key key_of_current(const Thread& t) noexcept {
 // no persistent ones.
 Ticks posted_at(const Thread& t, Payload payload) noexcept {
   constexpr int sequence_bit = 48;
-  if ((payload & RequestFlag::persistent) != 0 || !is_only_thread()) return 0;
+  const CallCache* const cache = t.call_cache;
+  if ((payload & RequestFlag::persistent) != 0 || !is_only_thread() || cache == &CallCache::none) return 0;
   const auto age = static_cast<std::uint16_t>(t.sequence - (payload >> sequence_bit));
-  return age < Thread::most_posted ? t.posted[(payload >> sequence_bit) % Thread::most_posted] : 0;
+  return age < CallCache::most_posted ? cache->posted[(payload >> sequence_bit) % CallCache::most_posted] : 0;
 }
 
 }  // namespace

@@ -136,7 +136,9 @@ inline Payload remember(Thread& thread, MPI_Request request, Cell& maker, Payloa
     return 0;
   }
   const Payload payload = make_payload(&maker, flags, ++thread.sequence);
-  if ((flags & RequestFlag::message) != 0) thread.posted[thread.sequence % Thread::most_posted] = thread.current.since;
+  if ((flags & RequestFlag::message) != 0) {
+    thread.call_cache->posted[thread.sequence % CallCache::most_posted] = thread.current.since;
+  }
   if (requests.put(bits(request), payload)) return payload;
   return forget_request(thread, maker);
 }

@@ -118,21 +118,21 @@ Channel* channel_of(Thread& thread, PeerKey key, PeerPlace place) noexcept try {
   const Flow flow = flow_of(key);
   const bool is_one = shift_of(place) == 0 && peer_of(place) != no_peer;
   if (!is_one || (flow != Flow::sent && flow != Flow::received) || sampled_identity == nullptr)
-    return &thread.no_channel;
+    return &thread.call_cache->no_channel;
   const std::uint32_t comm = comm_of_peer(key);
   const Identity seed = sampled_identity(comm);
-  if (seed == 0 || !is_sampling_on()) return &thread.no_channel;
+  if (seed == 0 || !is_sampling_on()) return &thread.call_cache->no_channel;
   const std::uint64_t of = channel_key(flow, comm, peer_of(place));
   const std::lock_guard<std::mutex> lock(mutex);
-  if (stopped().count(comm) != 0) return &thread.no_channel;
+  if (stopped().count(comm) != 0) return &thread.call_cache->no_channel;
   auto* channel = static_cast<Channel*>(channels.find(of));
   if (channel == nullptr) channel = new_channel(thread, of, seed);
   if (channel != nullptr && channel->thread == thread.number) return channel;
   if (channel != nullptr) leave_out(*channel);
-  return &thread.no_channel;
+  return &thread.call_cache->no_channel;
 } catch (const std::bad_alloc&) {
   stop_messages(comm_of_peer(key));
-  return &thread.no_channel;
+  return &thread.call_cache->no_channel;
 }
 
 void take_message(Thread& thread, Channel& channel, int tag, const MessageCall& call) noexcept {

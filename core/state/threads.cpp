@@ -3,7 +3,9 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <type_traits>
@@ -152,7 +154,9 @@ CallCache* new_call_cache(std::uint64_t places) noexcept {
 // Does not free the old cache: a call in progress may hold a pointer to one of its entries.
 void grow_call_cache(Thread& thread) noexcept {
   CallCache* const more = new_call_cache(CallCache::most);
-  if (more != nullptr) thread.call_cache = more;
+  if (more == nullptr) return;
+  std::copy(std::begin(thread.call_cache->posted), std::end(thread.call_cache->posted), more->posted);
+  thread.call_cache = more;
 }
 
 Thread* enter_thread() noexcept {
@@ -173,15 +177,15 @@ Thread* enter_thread() noexcept {
     if (memory == nullptr) {
       reserve.table.overflow.key = no_key;
       reserve.number = ~std::uint32_t{0};  // shares no channel with another thread
-      reserve.nobody.channel = reserve.peers.overflow.channel = &reserve.no_channel;
+      reserve.nobody.channel = reserve.peers.overflow.channel = &CallCache::none.no_channel;
       if (at_exit_made) pthread_setspecific(at_exit, &reserve);
       current_thread = &reserve;
       return &reserve;
     }
     t = new (memory) Thread{};
     t->table.overflow.key = no_key;
-    t->nobody.channel = t->peers.overflow.channel = &t->no_channel;
     if (CallCache* const call_cache = new_call_cache(CallCache::first)) t->call_cache = call_cache;
+    t->nobody.channel = t->peers.overflow.channel = &t->call_cache->no_channel;
     t->number = tables++;
     t->wait_until(1);  // at the first call
     t->count_in(region_outside());

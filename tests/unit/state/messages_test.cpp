@@ -122,7 +122,7 @@ TEST(a_channel_that_several_threads_use_has_no_samples_but_is_known) {
     pass(channel(Flow::sent, 1, other), 0, 100);
     std::thread([] {
       Channel& again = channel(Flow::sent, 1, other);
-      CHECK_EQ(&again, &this_thread().no_channel);
+      CHECK_EQ(&again, &this_thread().call_cache->no_channel);
       pass(again, 100, 200);
     }).join();
     pass(channel(Flow::sent, 1, other), 200, 300);
@@ -140,7 +140,7 @@ TEST(a_communicator_whose_numbers_are_unsure_is_not_sampled_any_more) {
     pass(channel(Flow::sent, 2, other), 0, 100);
     stop_messages(1);
     pass(sent, 100, 200);
-    CHECK_EQ(&channel(Flow::sent, 1, other + 1), &this_thread().no_channel);
+    CHECK_EQ(&channel(Flow::sent, 1, other + 1), &this_thread().call_cache->no_channel);
     CHECK(samples_of(Flow::sent, 1, other).samples.empty());
     CHECK_EQ(samples_of(Flow::sent, 2, other).samples.size(), 100u);
   });
@@ -153,13 +153,13 @@ TEST(only_messages_to_one_process_of_a_sampled_communicator_have_a_channel) {
     const auto of = [&](Flow flow, std::uint32_t comm, unsigned shift) {
       return channel_of(thread, make_peer_key(flow, 0, comm, 0, 0), make_peer_place(64, 0, shift));
     };
-    CHECK(of(Flow::sent, 1, 0) != &thread.no_channel);
+    CHECK(of(Flow::sent, 1, 0) != &thread.call_cache->no_channel);
     CHECK_EQ(of(Flow::sent, 1, 0), of(Flow::sent, 1, 0));
     CHECK(of(Flow::received, 1, 0) != of(Flow::sent, 1, 0));
-    CHECK_EQ(of(Flow::sent, 1, 6), &thread.no_channel);
-    CHECK_EQ(of(Flow::sent, 2, 0), &thread.no_channel);
-    CHECK_EQ(of(Flow::put, 1, 0), &thread.no_channel);
-    pass(thread.no_channel, 0, 1000);
+    CHECK_EQ(of(Flow::sent, 1, 6), &thread.call_cache->no_channel);
+    CHECK_EQ(of(Flow::sent, 2, 0), &thread.call_cache->no_channel);
+    CHECK_EQ(of(Flow::put, 1, 0), &thread.call_cache->no_channel);
+    pass(thread.call_cache->no_channel, 0, 1000);
     CHECK(messages_here().empty());
   });
 }
