@@ -171,6 +171,8 @@ struct OfRank {
     constexpr double nearly_all = 0.95;
     return weight >= nearly_all * static_cast<double>(calls);
   }
+  // If all calls were sampled, their own time is more exact.
+  bool has_time_of_samples() const { return is_pure() && samples < calls; }
   // Number of calls for which the samples stand, per unit of weight.
   double scale() const { return std::min(1.0, static_cast<double>(calls) / weight); }
   double share() const { return std::min(1.0, static_cast<double>(samples) / (weight * scale())); }
@@ -213,7 +215,7 @@ std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& spli
   for (const Profile::Row& row : profile.rows) {
     const Profile::KeyFacts& key = profile.keys[row.key];
     const auto of_rank = ranks.find({{key.comm, key.op, key.bin}, row.rank});
-    if (of_rank == ranks.end() || of_rank->second.is_pure()) continue;
+    if (of_rank == ranks.end() || of_rank->second.has_time_of_samples()) continue;
     row_in(rows, of_rank->first.first, key.region, row.rank).time +=
         static_cast<Ns>(static_cast<double>(row.time) * of_rank->second.share() + 0.5);
   }
@@ -226,7 +228,7 @@ std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& spli
       row.behind += call.behind;
       const double part = call.weight * of_rank.scale() * of_rank.share();
       row.waiting += static_cast<Ns>(static_cast<double>(call.waiting) * part + 0.5);
-      if (of_rank.is_pure()) row.time += static_cast<Ns>(static_cast<double>(call.spent) * part + 0.5);
+      if (of_rank.has_time_of_samples()) row.time += static_cast<Ns>(static_cast<double>(call.spent) * part + 0.5);
     }
     if (call.waiting != 0 && own.count(call.late_rank) != 0) {
       WaitingRow& row = row_in(rows, call.kind(), call.late_region, call.late_rank);
