@@ -86,7 +86,9 @@ class Batch {
     const RequestTable::Found f = found_[i];
     if (f.payload == 0) return;
     constexpr Payload expects_bytes = RequestFlag::receives | RequestFlag::active;
-    if ((f.payload & expects_bytes) == expects_bytes && status != nullptr) {
+    if ((f.payload & expects_bytes) == expects_bytes && status == nullptr) {
+      lose_message(f);
+    } else if ((f.payload & expects_bytes) == expects_bytes) {
       const bool has_arrived = !was_cancelled(f, *status);
       const Bytes bytes = has_arrived ? received_bytes(*status) : 0;
       credit(thread_, *maker_of(f.payload), 0, bytes);

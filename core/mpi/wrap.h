@@ -93,16 +93,17 @@ inline Bytes received_bytes(const MPI_Status& status) noexcept {
 #endif
 }
 
-// The status to pass to MPI: the application's, or one of our own if the application passes MPI_STATUS_IGNORE.
+// The status to pass to MPI: the application's, or one of our own if the application passes MPI_STATUS_IGNORE, or null,
+// which MPICH accepts, too.
 class StatusFor {
  public:
-  explicit StatusFor(MPI_Status* wanted) noexcept : status_(wanted == MPI_STATUS_IGNORE ? &own_ : wanted) {}
+  explicit StatusFor(MPI_Status* wanted) noexcept
+      : status_(wanted == MPI_STATUS_IGNORE || wanted == nullptr ? &own_ : wanted) {}
   MPI_Status* get() noexcept { return status_; }
-  // pre: the call succeeded.  The status may be null: MPICH, whose MPI_STATUS_IGNORE is not null, also accepts a null
-  // status.
-  Bytes received() const noexcept { return status_ == nullptr ? 0 : received_bytes(*status_); }
-  int source() const noexcept { return status_ == nullptr ? -1 : status_->MPI_SOURCE; }
-  int tag() const noexcept { return status_ == nullptr ? 0 : status_->MPI_TAG; }
+  // pre: the call succeeded.
+  Bytes received() const noexcept { return received_bytes(*status_); }
+  int source() const noexcept { return status_->MPI_SOURCE; }
+  int tag() const noexcept { return status_->MPI_TAG; }
 
  private:
   MPI_Status own_;
