@@ -23,7 +23,7 @@ import output
 from policy import TOOL, SpecError, read_policy, reasons
 from standard import standard_forms
 from wrapped import Wrapped
-from wrappers import wrap_file
+from wrappers import barriers_file, wrap_file
 
 
 def texts() -> dict[str, str]:
@@ -48,6 +48,7 @@ def texts() -> dict[str, str]:
     for klass in (*spec["class"], TOOL):
         of_class = [w for w in exported if w.policy.klass == klass]
         result[f"generated/wrap_{klass}.cpp"] = wrap_file(klass, of_class)
+    result["generated/barriers.cpp"] = barriers_file(exported)
     return result
 
 

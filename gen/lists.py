@@ -33,16 +33,11 @@ def partners_of(form: Form) -> str:
     return "both" if len(has) == 2 else "".join(has) or "none"
 
 
-def waits_of(policy: Policy, form: Form) -> str:
-    """Return whom a process waits for in a call that is sampled, as a value of enum Waits."""
-    return "none" if form.first("REQUEST", pointer=True) is not None else policy.of_rule.waits
-
-
 def op_row(name: str, policy: Policy, form: Form) -> str:
     """Return the line of op_facts."""
     return (
         f'    {{"{name}", "{policy.klass}", \'{policy.creates or "-"}\', '
-        f"Reach::{policy.of_rule.reach}, Partners::{partners_of(form)}, Waits::{waits_of(policy, form)}}},"
+        f"Reach::{policy.of_rule.reach}, Partners::{partners_of(form)}, Waits::{policy.of_rule.waits}}},"
     )
 
 
@@ -54,7 +49,7 @@ enum class Reach : std::uint8_t { none, all, later, apart };
 // The partners of a blocking point-to-point call (CurrentCall): a call that waits, waits for them.
 enum class Partners : std::uint8_t { none, to, from, both };
 
-// Whom a process waits for in a blocking collective.  last: all wait until the last has entered; root: the others wait
+// Whom a process waits for in a collective, or in the call that completes it.  last: all wait until the last has entered; root: the others wait
 // for the root; others: the root waits for the others; lower: a process waits for those of lower rank.
 enum class Waits : std::uint8_t { none, last, root, others, lower };
 """

@@ -80,6 +80,11 @@ class Wrapped:
         return self.policy.of_rule.waits != "none" and self.request is None
 
     @property
+    def is_operation(self) -> bool:
+        """Whether it begins, or prepares, a collective that is sampled when it is complete."""
+        return self.policy.of_rule.waits != "none" and self.request is not None
+
+    @property
     def has_arrays_of_counts(self) -> bool:
         """Whether the blocks of a collective are of different sizes."""
         return any(p.array and p.name.endswith("counts") for p in self.form.parameters)
@@ -191,6 +196,8 @@ class Wrapped:
             parts += [part for part in arrived if part not in parts]
         if self.is_sampled:
             parts.append("sampled")
+        if self.is_operation:
+            parts.append("operation")
         if self.policy.of_class.peers == "two_sided" and {"out_message", "in_message"} & set(parts):
             parts.append("messages")
         return " | ".join(f"CachedCall::{p}" for p in parts) or "CachedCall::nothing"

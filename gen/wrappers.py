@@ -112,7 +112,9 @@ def counted_as_before(w: Wrapped) -> list[str]:
         f"    if (CachedCall* const again = call.find_cached({', '.join(w.words)})) {{",
         f"      call.count<{w.parts}>({', '.join(['*again', *arrived])});",
     ]
-    if w.request is not None:
+    if w.request is not None and w.is_operation:
+        lines.append(f"      call.remember_operation(*{w.request.name}, *again, {w.flags});")
+    elif w.request is not None:
         lines.append(f"      call.remember(*{w.request.name}, *again->cell, {w.flags});")
     return [*lines, "      return rc;", "    }", "  }"]
 
@@ -141,6 +143,8 @@ def counted(w: Wrapped) -> list[str]:
     cell = "" if w.words is None else "Cell& cell = "
     if w.is_sampled:
         lines.append("  call.meet(comm_view, volume, rc);")
+    if w.is_operation:
+        lines.append(f"  call.begin_in(comm_view, volume, rc, {'true' if w.is_persistent else 'false'});")
     if w.request is not None:
         lines.append(f"  {cell}call.record_request(comm_view, {volume}, rc, {w.request.name}, {w.flags});")
     else:
@@ -174,9 +178,10 @@ def plain_wrapper(w: Wrapped) -> str:
     )
     body.append(f"  const int rc = next({w.arguments});")
     if request is not None:
+        remember = "remember_operation" if w.is_operation else "remember"
         body += [
             "  Cell& cell = call.count(rc);",
-            f"  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*{request.name}, cell, {w.flags});",
+            f"  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.{remember}(*{request.name}, cell, {w.flags});",
         ]
     elif w.is_sampled:
         body.append("  return call.count_sampled(rc);")
@@ -208,4 +213,28 @@ def wrap_file(klass: str, exported: list[Wrapped]) -> str:
     parts.append(f"}}  // namespace\n\nvoid wrap_{klass}(void* wrappers[]) noexcept {{")
     parts.append("\n".join(table))
     parts.append("}\n\n}  // namespace commlens\n")
+    return "\n".join(parts)
+
+
+def barriers_file(exported: list[Wrapped]) -> str:
+    """Return the file with the functions that wait in a barrier before a collective."""
+    parts = [
+        f"// {MADE}\n// SPDX-License-Identifier: Apache-2.0\n",
+        '#include "core/mpi/barriers.h"\n\nnamespace commlens {\nnamespace {\n',
+    ]
+    table = []
+    for w in exported:
+        comm = w.communicator
+        if not w.is_sampled or comm is None:
+            continue
+        name = w.form.name
+        parts.append(
+            f"template <Entry entry>\n"
+            f"int meet_{name}({w.form.definition}) {{\n"
+            f"  const Meeting meeting({w.op}, {comm.name});\n"
+            f"  return behind_barrier(&meet_{name}<entry>, entry, {w.slot})({w.form.arguments});\n}}\n"
+        )
+        table.append(f"  wrap(functions, {w.slot}, &meet_{name}<Entry::mpi>, &meet_{name}<Entry::pmpi>);")
+    parts.append("}  // namespace\n\nvoid add_barriers(void* functions[]) noexcept {")
+    parts += ["\n".join(table), "}\n\n}  // namespace commlens\n"]
     return "\n".join(parts)

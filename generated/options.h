@@ -63,7 +63,7 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_FLUSH_EVERY", "flush_every", "0", OptionType::number_, false, ""},
     {"COMMLENS_AGGREGATORS", "aggregators", "0", OptionType::number_, false, ""},
     {"COMMLENS_DETAIL", "detail", "full", OptionType::choice_, false, "full summary"},
-    {"COMMLENS_WAITING", "waiting", "1", OptionType::bool_, false, ""},
+    {"COMMLENS_WAITING", "waiting", "1", OptionType::choice_, false, "0 1 barrier"},
     {"COMMLENS_MATRIX", "matrix", "p2p", OptionType::choice_, false, "off p2p all"},
     {"COMMLENS_MATRIX_BY", "matrix_by", "none", OptionType::choice_, false, "none region slice both"},
     {"COMMLENS_MATRIX_PAIRS", "matrix_pairs", "65536", OptionType::number_, false, ""},

@@ -342,7 +342,7 @@ inline constexpr char tables_sql[] =
 )sql"
     R"sql(CREATE TABLE overhead ( -- Time that commlens itself takes, by phase.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  what TEXT, -- Phase. init: inside MPI_Init. The phases of MPI_Finalize follow each other. wait: until all ranks arrived, or COMMLENS_PATIENCE expired. collect: until the data of this rank is ready to send. The others exist on ranks that write a file. gather: until the data of all ranks of the block arrived. agree: until all writers use the same ids. write: building the file. store: until it is on disk. Renaming the file, notifying the other ranks and removing the arenas are not included. call: estimate for one measured call. calls: this estimate times the calls of the rank.
+  what TEXT, -- Phase. init: inside MPI_Init. The phases of MPI_Finalize follow each other. wait: until all ranks arrived, or COMMLENS_PATIENCE expired. collect: until the data of this rank is ready to send. The others exist on ranks that write a file. gather: until the data of all ranks of the block arrived. agree: until all writers use the same ids, and samples are split into waiting and operation. split: the part of agree for this (since version 13). write: building the file. store: until it is on disk. Renaming the file, notifying the other ranks and removing the arenas are not included. call: estimate for one measured call. calls: this estimate times the calls of the rank.
   ns INTEGER, -- [ns] Time.
   PRIMARY KEY (rank, what)
 ) WITHOUT ROWID;

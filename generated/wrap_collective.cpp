@@ -80,6 +80,7 @@ int wrap_MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sen
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -96,6 +97,7 @@ int wrap_MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -145,6 +147,7 @@ int wrap_MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype se
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -160,6 +163,7 @@ int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -236,6 +240,7 @@ int wrap_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_D
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -252,6 +257,7 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -328,6 +334,7 @@ int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype send
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -344,6 +351,7 @@ int wrap_MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datat
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -393,6 +401,7 @@ int wrap_MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const i
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -408,6 +417,7 @@ int wrap_MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -457,6 +467,7 @@ int wrap_MPI_Alltoallw_init(const void* sendbuf, const int sendcounts[], const i
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -472,6 +483,7 @@ int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -523,6 +535,7 @@ int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -599,6 +612,7 @@ int wrap_MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -615,6 +629,7 @@ int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -691,6 +706,7 @@ int wrap_MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -707,6 +723,7 @@ int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -783,6 +800,7 @@ int wrap_MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendty
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -799,6 +817,7 @@ int wrap_MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -848,6 +867,7 @@ int wrap_MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -863,6 +883,7 @@ int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -878,29 +899,30 @@ COMMLENS_APART int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_D
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Iallgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Iallgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
   if (!call.is_cached()) return wrap_MPI_Iallgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const auto next = next_of(&wrap_MPI_Iallgather<entry>, entry, 248);
   call.start_in(op::MPI_Iallgather, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -915,17 +937,18 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
@@ -940,6 +963,7 @@ int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendty
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -956,6 +980,7 @@ int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -972,29 +997,30 @@ COMMLENS_APART int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int c
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Iallreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Iallreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Iallreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iallreduce<entry>, entry, 252);
   call.start_in(op::MPI_Iallreduce, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1009,17 +1035,18 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
@@ -1034,29 +1061,30 @@ COMMLENS_APART int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Da
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Ialltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Ialltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
   if (!call.is_cached()) return wrap_MPI_Ialltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const auto next = next_of(&wrap_MPI_Ialltoall<entry>, entry, 254);
   call.start_in(op::MPI_Ialltoall, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1071,17 +1099,18 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
@@ -1096,6 +1125,7 @@ int wrap_MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int s
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1112,6 +1142,7 @@ int wrap_MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], con
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1128,6 +1159,7 @@ int wrap_MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int s
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1144,6 +1176,7 @@ int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], con
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1160,29 +1193,30 @@ COMMLENS_APART int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm))) {
-      call.count<CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::out_message> call(op::MPI_Ibarrier, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::out_message | CachedCall::operation> call(op::MPI_Ibarrier, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Ibarrier<entry>(comm, request);
   const auto next = next_of(&wrap_MPI_Ibarrier<entry>, entry, 260);
   call.start_in(op::MPI_Ibarrier, comm);
   const int rc = next(comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1197,29 +1231,30 @@ COMMLENS_APART int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatyp
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Ibcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Ibcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
   if (!call.is_cached()) return wrap_MPI_Ibcast<entry>(buffer, count, datatype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Ibcast<entry>, entry, 261);
   call.start_in(op::MPI_Ibcast, comm);
   const int rc = next(buffer, count, datatype, root, comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1234,17 +1269,18 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
@@ -1259,29 +1295,30 @@ COMMLENS_APART int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int coun
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Iexscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Iexscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Iexscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iexscan<entry>, entry, 265);
   call.start_in(op::MPI_Iexscan, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1296,17 +1333,18 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
@@ -1321,29 +1359,30 @@ COMMLENS_APART int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Data
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Igather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Igather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
   if (!call.is_cached()) return wrap_MPI_Igather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Igather<entry>, entry, 267);
   call.start_in(op::MPI_Igather, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1358,17 +1397,18 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
@@ -1383,6 +1423,7 @@ int wrap_MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1399,6 +1440,7 @@ int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1415,29 +1457,30 @@ COMMLENS_APART int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int coun
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Ireduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Ireduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
   if (!call.is_cached()) return wrap_MPI_Ireduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const auto next = next_of(&wrap_MPI_Ireduce<entry>, entry, 303);
   call.start_in(op::MPI_Ireduce, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1452,17 +1495,18 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
@@ -1477,6 +1521,7 @@ int wrap_MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvc
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1493,6 +1538,7 @@ int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Cou
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1509,29 +1555,30 @@ COMMLENS_APART int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* rec
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(recvcount), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Ireduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block<entry>, entry, 307);
   call.start_in(op::MPI_Ireduce_scatter_block, comm);
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1546,17 +1593,18 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(recvcount), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
@@ -1571,29 +1619,30 @@ COMMLENS_APART int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count,
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Iscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Iscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Iscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iscan<entry>, entry, 312);
   call.start_in(op::MPI_Iscan, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1608,17 +1657,18 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
@@ -1633,29 +1683,30 @@ COMMLENS_APART int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Dat
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Iscatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Iscatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
   if (!call.is_cached()) return wrap_MPI_Iscatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Iscatter<entry>, entry, 314);
   call.start_in(op::MPI_Iscatter, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   Cell& cell = call.count(rc);
-  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember_operation(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1670,17 +1721,18 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
-      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
-      call.remember(*request, *again->cell, RequestFlag::active);
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(*again);
+      call.remember_operation(*request, *again, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
   return rc;
 }
 
@@ -1695,6 +1747,7 @@ int wrap_MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int di
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1711,6 +1764,7 @@ int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1788,6 +1842,7 @@ int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1804,6 +1859,7 @@ int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1914,6 +1970,7 @@ int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int r
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1930,6 +1987,7 @@ int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1945,6 +2003,7 @@ int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int r
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1960,6 +2019,7 @@ int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2036,6 +2096,7 @@ int wrap_MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2052,6 +2113,7 @@ int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2128,6 +2190,7 @@ int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2144,6 +2207,7 @@ int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2193,6 +2257,7 @@ int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const in
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2208,6 +2273,7 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }

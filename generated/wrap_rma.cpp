@@ -721,24 +721,27 @@ COMMLENS_APART int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   call.stop();
   if (rc == MPI_SUCCESS) {
     if (CachedCall* const again = call.find_cached(bits(win))) {
-      call.count<CachedCall::nothing>(*again);
+      call.count<CachedCall::sampled>(*again);
       return rc;
     }
   }
-  Cell& cell = call.record(comm_view, Volume{});
-  call.cache<CachedCall::nothing>(cell, Volume{});
+  Volume volume(call.freed());
+  if (rc == MPI_SUCCESS) volume.fence(comm_view);
+  call.meet(comm_view, volume, rc);
+  Cell& cell = call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
+  call.cache<CachedCall::sampled>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_fence(int assert, MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_fence, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::sampled> call(op::MPI_Win_fence, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_fence<entry>(assert, win);
   const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 571);
   call.start_under_comm(op::MPI_Win_fence);
   const int rc = next(assert, win);
-  call.count(rc);
-  return rc;
+  return call.count_sampled(rc);
 }
 
 template <Entry entry>

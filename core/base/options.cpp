@@ -113,6 +113,10 @@ std::string Options::set(int option, const std::string& value) {
       place = value;
       return {};
     case OptionType::choice_:
+      if (const std::string truth = as_bool(value); is_one_of(truth, option_facts[option].choices)) {
+        place = truth;
+        return {};
+      }
       if (!is_one_of(value, option_facts[option].choices)) {
         return wrong("is invalid; use " + alternatives(option_facts[option].choices));
       }

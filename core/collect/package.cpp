@@ -387,6 +387,13 @@ class Package {
   // A key that no channel has.
   static std::uint64_t all_of_channel(std::uint64_t key) { return key | no_peer; }
 
+  // Returns the number of operations, some of which have samples.
+  static std::uint64_t operations_in(const ChannelSamples& channel) {
+    if (channel.samples.empty()) return 0;
+    const std::uint64_t at_least = channel.samples.back().number + 1;
+    return channel.level == 0 ? at_least : std::max<std::uint64_t>(at_least, channel.samples.size() << channel.level);
+  }
+
   void write_channels() {
     const std::map<std::uint64_t, std::uint64_t> messages = messages_of_channels();
     const auto messages_of = [&](std::uint64_t key) {
@@ -397,7 +404,8 @@ class Package {
     for (const ChannelSamples& channel : is_summary_ ? std::vector<ChannelSamples>() : counted_.messages) {
       const CommRecord& comm = *counted_.comms[comm_of_channel(channel.key)];
       const auto own = static_cast<std::uint32_t>(comm.view.rank);
-      const std::uint64_t to = is_of_receiver(channel.key) ? own : peer_of_channel(channel.key);
+      const std::uint64_t peer = is_of_receiver(channel.key) ? own : peer_of_channel(channel.key);
+      const std::uint64_t to = is_of_operations(channel.key) ? 0 : peer;  // all members choose alike
       if ((combine(comm.identity, to) & ((std::uint64_t{1} << limits_.receivers) - 1)) != 0) continue;
       chosen.push_back(channel);
       thin_out(chosen.back(), comm.identity, limits_.messages);
@@ -406,14 +414,16 @@ class Package {
     for (const ChannelSamples& channel : chosen) {
       const auto own = static_cast<std::uint64_t>(counted_.comms[comm_of_channel(channel.key)]->view.rank);
       const bool is_receiver = is_of_receiver(channel.key);
-      const std::uint64_t peer = peer_of_channel(channel.key);
+      const bool is_operation = is_of_operations(channel.key);
+      const std::uint64_t peer = is_operation ? own : peer_of_channel(channel.key);
       out_.number(comm_of_channel(channel.key));
+      out_.number(is_operation ? peer_of_channel(channel.key) : 0);
       out_.number(is_receiver ? peer : own);
       out_.number(is_receiver ? own : peer);
       out_.number(is_receiver ? 1 : 0);
       out_.number(channel.has_several_threads ? 1 : 0);
-      out_.number(messages_of(channel.key));
-      out_.number(messages_of(all_of_channel(channel.key)));
+      out_.number(is_operation ? operations_in(channel) : messages_of(channel.key));
+      out_.number(is_operation ? operations_in(channel) : messages_of(all_of_channel(channel.key)));
       write_messages(channel.samples);
     }
   }

@@ -373,8 +373,10 @@ bool write_shards(Group& leaders, const Destination& destination, int ranks, Pro
   shard.number = static_cast<std::uint64_t>(leaders.rank());
   shard.first_rank = static_cast<std::uint64_t>(profile.dictionary.block().first);
   const bool is_settled = settle(leaders, bytes, orders, own, profile, shard);
+  const Ticks settled = phases.clock();
   if (!split_samples(leaders, profile, is_settled)) return false;
   if (!split_channels(leaders, profile, is_settled)) return false;
+  phases.split = phases.clock() - settled;
 
   // Write and store.
   phases.agreed = phases.clock();

@@ -60,7 +60,10 @@ bool write_file(const Destination& destination, int ranks, Profile& profile, out
     return true;
   }
   profile.world_size = ranks;
-  profile.finish();
+  profile.settle(profile.dictionary.catalogue(), profile.dictionary.size());
+  const Ticks settled = phases.clock();
+  profile.split_samples();
+  phases.split = phases.clock() - settled;
   return write_finished(destination, ranks, profile, out::Totals(profile), phases);
 }
 

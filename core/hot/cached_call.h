@@ -18,7 +18,8 @@ struct alignas(64) CachedCall {
   static constexpr int most_words = 5;
   static constexpr std::uint64_t never = ~std::uint64_t{0};  // of `freed`: not a call that can be repeated
   // The counters to which a call of a procedure adds, besides calls and time.  sampled: a call of a stratum.
-  // messages: those that go out and come in are sampled (hot/messages.h).
+  // messages: those that go out and come in are sampled (hot/messages.h).  operation: a collective begins, which is
+  // sampled when it is complete.
   enum Parts : unsigned {
     nothing = 0,
     sends = 1,
@@ -26,21 +27,24 @@ struct alignas(64) CachedCall {
     out_message = 4,
     in_message = 8,
     sampled = 16,
-    messages = 32
+    messages = 32,
+    operation = 64
   };
 
   Site site;
   std::uint64_t subject;  // see subject_of(); 0: never used
   std::uint64_t freed;
   std::uint32_t region;
-  std::int32_t source;             // of the message that was received last; if sampled: SampleFlag
+  std::int32_t source;             // of the message that was received last; if sampled, or an operation: SampleFlag
   std::uint64_t word[most_words];  // of the arguments
   CachedCall* next;                // the call that followed last time, or this one: prefetching either costs the same
   Cell* cell;
   PeerCell* out;
   union {
     PeerCell* in;
-    Stratum* stratum;  // of procedures that are sampled: they receive no single message
+    // Of collectives, which receive no single message:
+    Stratum* stratum;     // of a blocking one
+    Channel* operations;  // of a non-blocking one
   };
   std::uint64_t sent, received, out_bytes;
 

@@ -18,6 +18,10 @@
 // the same messages, and all channels of a communicator the same numbers: a process that waits for a message of each
 // neighbour has all of them in its samples.
 //
+// Non-blocking and persistent collectives have channels, too: all operations of one communicator, procedure and size
+// bin, or of one persistent request.  A sample of such an operation has the call that completed it, and when it was
+// started.
+//
 // A receiver may take messages with different tags in another order than they were sent.  Where the sum of all tags
 // before a message is the same at both ends, they have had the same messages.  From there on, the tags tell which is
 // which.
@@ -28,17 +32,17 @@ inline constexpr unsigned message_block_bits = 4;  // 16 messages
 struct MessageSample {
   std::uint64_t number;  // of the message in its channel, from 0
   Ticks entered, left;   // of the send, or of the call that completed the receive
-  Ticks posted;          // when the receive was posted; 0: unknown, or a send
+  Ticks posted;          // when the receive was posted, or the operation started; 0: unknown, or a send
   Key call;              // of that call
-  std::int32_t tag;
-  std::uint32_t tags;  // sum of the tags of all messages before
+  std::int32_t tag;      // of an operation: SampleFlag
+  std::uint32_t tags;    // sum of the tags of all messages before
 };
 
 // Samples of one channel, in the arena.
 struct alignas(64) MessageChunk {
   static constexpr std::uint32_t capacity = 10;
   static constexpr std::uint32_t of_several_threads = ~std::uint32_t{0};  // a level
-  std::uint64_t key;                                                      // channel_key(); 0: free
+  std::uint64_t key;                                                      // channel_key() or operation_key(); 0: free
   std::uint32_t count;  // written with release, because other processes may read it
   std::uint32_t level;
   MessageChunk* next;  // an address valid in this process only
@@ -52,7 +56,7 @@ struct alignas(64) Channel {
   std::int32_t skips;  // number of messages before the next one that is sampled
   std::uint32_t tags;  // sum of the tags of all messages
   std::uint64_t next;  // number of the next one that is sampled
-  std::uint64_t key;   // channel_key(); 0: nothing is sampled
+  std::uint64_t key;   // as in MessageChunk; 0: nothing is sampled
   Identity seed;       // identity of the communicator
   MessageChunk *first, *last;
   Channel* before;  // list of all channels
@@ -64,6 +68,18 @@ struct alignas(64) Channel {
 inline constexpr std::uint64_t channel_key(Flow flow, std::uint32_t comm, std::uint32_t peer) noexcept {
   return std::uint64_t{1} << 63 | std::uint64_t{flow == Flow::received} << 57 | std::uint64_t{comm} << 32 | peer;
 }
+// The same for operations.  From the top bit on: 1, 1 in bit 58, communicator (25), index (15), procedure (10), size
+// bin (7).  index: 0 for a non-blocking procedure; each persistent request has one of its own.
+inline constexpr std::uint32_t most_operation_index = (1u << 15) - 1;
+inline constexpr std::uint64_t operation_key(std::uint32_t comm, std::uint32_t op, std::uint32_t bin,
+                                             std::uint32_t index) noexcept {
+  return std::uint64_t{1} << 63 | std::uint64_t{1} << 58 | std::uint64_t{comm} << 32 | index << 17 | op << 7 | bin;
+}
+inline constexpr bool is_of_operations(std::uint64_t channel) noexcept { return (channel >> 58 & 1) != 0; }
+// operation: the lower half of a key.
+inline constexpr std::uint32_t op_of_operation(std::uint32_t operation) noexcept { return operation >> 7 & 0x3ff; }
+inline constexpr std::uint32_t bin_of_operation(std::uint32_t operation) noexcept { return operation & 0x7f; }
+
 inline constexpr bool is_of_receiver(std::uint64_t channel) noexcept { return (channel >> 57 & 1) != 0; }
 inline constexpr std::uint32_t comm_of_channel(std::uint64_t channel) noexcept {
   return static_cast<std::uint32_t>(channel >> 32) & max_comm;
@@ -96,6 +112,21 @@ void take_message(Thread& thread, Channel& channel, int tag, const MessageCall& 
 
 // Cold.  Numbers a message that is not counted, because counting is paused.
 void pass_message(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t peer, int tag) noexcept;
+
+// Cold.  Returns the channel of a communicator's operations; null: they are not sampled.  Each persistent request has
+// one of its own.
+struct CommView;
+Channel* operations_of(const CommView& comm, std::uint32_t op, std::uint32_t bin, bool is_persistent) noexcept;
+
+// Cold.  Begins the sample of an operation that is due, and determines the next one.  request: identifies it until it
+// completes; 0: it is complete already, and has no sample.
+void begin_operation(Thread& thread, Channel& channel, std::uint64_t request, std::uint32_t flags) noexcept;
+// Ends the sample of an operation that the current call has completed.  Does nothing if there is none.
+void end_operation(Thread& thread, std::uint64_t request, Key call, Ticks left) noexcept;
+void drop_operation(std::uint64_t request) noexcept;
+
+// Cold.  Stops sampling the operations of a communicator: a call failed, so that its number is unknown.
+void stop_operations(std::uint32_t comm) noexcept;
 
 // Cold.  Stops sampling the messages of a communicator, whose numbers may differ between the ends from now on: a call
 // has failed, or a request was cancelled or freed.

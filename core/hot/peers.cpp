@@ -110,6 +110,7 @@ Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool 
   const std::uint32_t region = thread.region();
   if (!has_succeeded) {
     if ((parts & CachedCall::messages) != 0) stop_messages(comm_of_key(key));
+    if ((parts & CachedCall::operation) != 0) stop_operations(comm_of_key(key));
     const Key failed = make_key(comm_of_key(key), op_of_key(key), 0, region);
     return record(thread, failed, thread.current.site, spent, 0, 0);
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/hot/messages.h"
 #include "core/hot/peer_cell.h"
 #include "core/hot/table.h"
 
@@ -22,7 +23,7 @@ namespace RequestFlag {
 inline constexpr Payload active = 1;      // started, not yet completed
 inline constexpr Payload persistent = 2;  // the pointer is a PersistentRequest
 inline constexpr Payload receives = 4;    // its status has the number of bytes received
-inline constexpr Payload idup = 8;        // its completion creates a communicator
+inline constexpr Payload awaited = 8;     // its completion creates a communicator, or ends a sampled collective
 inline constexpr Payload cancelled = 16;  // the application has called MPI_Cancel for it
 inline constexpr Payload message = 32;    // its status has the sender of the received message
 inline constexpr Payload all = 63;
@@ -43,8 +44,11 @@ struct alignas(64) PersistentRequest {
   std::uint64_t exchanged;  // bytes; collectives only
   Share* shares;            // null: the same block size for all peers
   Flow shape;
-  int tag;  // of a message that it sends; no_tag: not sampled, such as partitions
-  PersistentRequest* next_free;
+  int tag;  // of a message that it sends; no_tag: not sampled, such as partitions.  Of a collective: SampleFlag
+  union {
+    Channel* operations;  // to which its starts belong; null: not sampled
+    PersistentRequest* next_free;
+  };
 };
 
 inline constexpr Payload pointer_bits = ((Payload{1} << 48) - 1) & ~RequestFlag::all;

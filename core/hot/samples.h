@@ -27,8 +27,9 @@ struct Sample {
 };
 
 namespace SampleFlag {
-inline constexpr std::uint32_t root = 1;   // this process was the root of the call
-inline constexpr std::uint32_t empty = 2;  // a block that this process sends or receives has no data
+inline constexpr std::uint32_t root = 1;     // this process was the root of the call
+inline constexpr std::uint32_t empty = 2;    // a block that this process sends or receives has no data
+inline constexpr std::uint32_t barrier = 4;  // all members waited for the last one in a barrier before (mpi/barriers.h)
 }  // namespace SampleFlag
 
 // Samples of one stratum, in the arena.

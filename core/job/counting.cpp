@@ -43,7 +43,7 @@ bool prepare_counting() noexcept try {
                  options().number(Option::iterations));
   choose_matrix(options().text(Option::matrix), options().text(Option::matrix_by),
                 options().number(Option::matrix_pairs));
-  choose_sampling(options().on(Option::waiting));
+  choose_sampling(options().text(Option::waiting));
   choose_dialect(options().text(Option::pcontrol));
   open_arena(options().text(Option::arena_dir));
   if (options().on(Option::paused)) pause_counting();

@@ -21,6 +21,12 @@ inline void credit(Thread& t, Cell& maker, Bytes sent, Bytes received) noexcept 
   cell.bytes_received += received;
 }
 
+// Cold.  What follows from the completion of a request with RequestFlag::awaited.
+void awaited_completed(Thread& t, Payload payload, bool succeeded) noexcept;
+
+// Cold.  A persistent collective has started, and is to be sampled.  Returns the flags to add to its request.
+Payload begin_started(Thread& t, const PersistentRequest& p, Payload payload) noexcept;
+
 // Cold.  Samples a message that the current call has received for a request.
 void take_completed(Thread& t, Channel& channel, Payload payload, int tag) noexcept;
 
@@ -94,11 +100,11 @@ class Batch {
       credit(thread_, *maker_of(f.payload), 0, bytes);
       if (has_arrived && (f.payload & RequestFlag::message) != 0) arrived_from(f.payload, *status, bytes);
     }
-    constexpr Payload odd = RequestFlag::persistent | RequestFlag::idup;
+    constexpr Payload odd = RequestFlag::persistent | RequestFlag::awaited;
     if (__builtin_expect((f.payload & odd) == 0, 1)) return RequestTable::release(f);
-    if ((f.payload & RequestFlag::idup) != 0) creation_completed(f.payload, succeeded);
+    if ((f.payload & RequestFlag::awaited) != 0) awaited_completed(thread_, f.payload, succeeded);
     if ((f.payload & RequestFlag::persistent) != 0) {
-      RequestTable::change(f, f.payload & ~(RequestFlag::active | RequestFlag::cancelled));
+      RequestTable::change(f, f.payload & ~(RequestFlag::active | RequestFlag::cancelled | RequestFlag::awaited));
     } else {
       RequestTable::release(f);
     }
@@ -135,7 +141,8 @@ class Batch {
       credit(thread_, *p->maker, p->sent, p->received);
       if (p->to >= 0) credit_departure(thread_, *p);
       credit_collective(thread_, *p);
-      change(f, f.payload | RequestFlag::active);
+      const bool is_sampled = p->operations != nullptr && is_due(*p->operations, 0);
+      change(f, f.payload | RequestFlag::active | (is_sampled ? begin_started(thread_, *p, f.payload) : 0));
       consider(i);
     }
   }

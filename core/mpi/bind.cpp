@@ -16,6 +16,7 @@
 #include "core/base/say.h"
 #include "core/job/annotate.h"
 #include "core/job/counting.h"
+#include "core/mpi/barriers.h"
 #include "core/mpi/state.h"
 #include "core/process/symbols.h"
 #include "core/state/regions.h"
@@ -48,6 +49,7 @@ const char* const names[] = {
 };
 
 void* wrappers[2 * slot_count];
+void* with_barrier[2 * slot_count];  // null: no barrier before calls of this entry
 std::atomic<bool> measuring{false};
 std::atomic<bool> has_measured{false};
 std::once_flag started;
@@ -140,6 +142,11 @@ void start() noexcept try {
                           wrap_other, wrap_tool}) {
     part(wrappers);
   }
+  if (options().text(Option::waiting) == "barrier") {
+    add_barriers(with_barrier);
+    if (launcher_rank() <= 0)
+      say("COMMLENS_WAITING=barrier: a barrier before each blocking collective makes this another, slower run");
+  }
   if (!prepare()) return;
   measuring.store(true);
   has_measured.store(true);
@@ -164,7 +171,8 @@ void stop_measuring() noexcept {
   stop_annotating();
   for (int i = 0; i < 2 * slot_count; ++i) {
     if (is_of_tools(i)) continue;
-    void* const next = __atomic_load_n(&next_definitions[i], __ATOMIC_RELAXED);
+    void** const definitions = with_barrier[i] != nullptr ? behind_barriers : next_definitions;
+    void* const next = __atomic_load_n(&definitions[i], __ATOMIC_RELAXED);
     if (next != nullptr) __atomic_store_n(&commlens_slots[i], next, __ATOMIC_RELEASE);
   }
 }
@@ -215,9 +223,13 @@ void* commlens_bind(long entry) noexcept {
     say("no loaded MPI library defines %s; the call fails", name);
     next = reinterpret_cast<void*>(no_such_procedure);
   }
-  __atomic_store_n(&next_definitions[entry], next, __ATOMIC_RELAXED);  // visible to all that jump through the slot
   const bool is_wrapped = is_of_tools(entry) ? has_measured.load() : measuring.load();
   void* const target = is_wrapped && wrappers[entry] != nullptr ? wrappers[entry] : next;
+  if (with_barrier[entry] != nullptr) {
+    __atomic_store_n(&behind_barriers[entry], next, __ATOMIC_RELAXED);
+    next = with_barrier[entry];
+  }
+  __atomic_store_n(&next_definitions[entry], next, __ATOMIC_RELAXED);  // visible to all that jump through the slot
   __atomic_store_n(&commlens_slots[entry], target, __ATOMIC_RELEASE);
   errno = saved;
   return target;

@@ -34,7 +34,10 @@ __attribute__((noinline)) int complete_in_callback(CallNext call_next, int count
   for (int i = 0; i < n; ++i) {
     const Payload payload = found[i].payload;
     if (payload == 0 || (payload & RequestFlag::persistent) != 0 || array[i] != api.request_null) continue;
-    if ((payload & RequestFlag::idup) != 0) creation_completed(payload, rc == MPI_SUCCESS);
+    if ((payload & RequestFlag::awaited) != 0) {
+      creation_completed(payload, rc == MPI_SUCCESS);
+      drop_operation(payload & ~RequestFlag::all);
+    }
     if ((payload & RequestFlag::message) != 0) stop_messages(comm_of_key(maker_of(payload)->key));
     RequestTable::release(found[i]);
   }

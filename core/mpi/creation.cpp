@@ -2,6 +2,7 @@
 // Computes the identity of a communicator from facts that every member knows without communication
 // (docs/decisions/0005-identity.md).
 #include "core/mpi/creation.h"
+#include "core/mpi/barriers.h"
 
 #include <algorithm>
 #include <cstring>
@@ -451,7 +452,10 @@ const CommView* before_comm_free(MPI_Comm comm) noexcept try {
   return nullptr;
 }
 
-void after_comm_free(const CommView* view) noexcept { registry->freed(view->index); }
+void after_comm_free(const CommView* view) noexcept {
+  free_barrier(*view);
+  registry->freed(view->index);
+}
 void undo_comm_free(MPI_Comm comm, const CommView* view) noexcept {
   comms.put(bits(comm), const_cast<CommView*>(view));
 }
@@ -472,7 +476,7 @@ void made_file(MPI_File file, const CommView& comm) noexcept {
 void before_file_close(MPI_File file) noexcept { delete static_cast<FileRecord*>(files.take(bits(file))); }
 
 void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
-                         Payload flags) noexcept {
+                         Payload flags, OperationOf of) noexcept {
   if (request == api.request_null || is_shared(request)) return;
   PersistentRequest* const p = new_persistent();
   if (p == nullptr) {
@@ -480,8 +484,9 @@ void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const
     return;
   }
   const bool is_partitioned = op_of_key(maker.key) == op::MPI_Psend_init;
-  const int tag = is_partitioned ? PersistentRequest::no_tag : thread.current.to.tag;
-  *p = {&maker, v.sent, v.received, v.to, v.from, v.exchanged, nullptr, v.shape, tag, nullptr};
+  const int tag_or_flags = of.channel != nullptr ? static_cast<int>(of.flags) : thread.current.to.tag;
+  const int tag = is_partitioned ? PersistentRequest::no_tag : tag_or_flags;
+  *p = {&maker, v.sent, v.received, v.to, v.from, v.exchanged, nullptr, v.shape, tag, {of.channel}};
   const bool has_blocks = matrix_choice.peers && v.parts.slots > 0;
   if (has_blocks && v.parts.are_kept()) {
     p->shares = new (std::nothrow) Share[static_cast<std::size_t>(v.parts.slots) + 1];

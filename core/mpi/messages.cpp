@@ -32,6 +32,22 @@ Payload forget_request(Thread& thread, const Cell& maker) noexcept {
   return 0;
 }
 
+void remember_sampled(Thread& thread, MPI_Request request, Cell& maker, Payload flags, OperationOf of) noexcept {
+  const Payload payload = remember(thread, request, maker, flags | RequestFlag::awaited);
+  begin_operation(thread, *of.channel, payload & ~RequestFlag::all, of.flags);
+}
+
+Payload begin_started(Thread& t, const PersistentRequest& p, Payload payload) noexcept {
+  begin_operation(t, *p.operations, payload & ~RequestFlag::all, static_cast<std::uint32_t>(p.tag));
+  return RequestFlag::awaited;
+}
+
+void awaited_completed(Thread& t, Payload payload, bool succeeded) noexcept {
+  if (!succeeded) drop_operation(payload & ~RequestFlag::all);
+  end_operation(t, payload & ~RequestFlag::all, key_of_current(t), now());
+  creation_completed(payload, succeeded);
+}
+
 void take_completed(Thread& t, Channel& channel, Payload payload, int tag) noexcept {
   take_message(t, channel, tag, {key_of_current(t), now(), posted_at(t, payload)});
 }

@@ -94,7 +94,7 @@ int idup_of(CallNext call_next, Op op, Site caller, MPI_Comm comm, MPI_Comm* new
   const CommView& parent = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(parent, Volume{});
   if (rc != MPI_SUCCESS || newcomm == nullptr || request == nullptr) return rc;
-  const Payload payload = call.remember(*request, cell, RequestFlag::active | RequestFlag::idup);
+  const Payload payload = call.remember(*request, cell, RequestFlag::active | RequestFlag::awaited);
   if (payload == 0) {
     created(op, parent, *newcomm, identity::parent(), call.site());  // the request was complete at once
   } else {

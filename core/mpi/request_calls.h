@@ -92,7 +92,7 @@ int get_status(Next next, Op op, Site caller, MPI_Request request, int* flag, MP
   const int rc = next(request, flag, status);
   call.stop();
   call.count_under(comm);
-  if (rc == MPI_SUCCESS && *flag != 0 && (batch[0].payload & RequestFlag::idup) != 0) {
+  if (rc == MPI_SUCCESS && *flag != 0 && (batch[0].payload & RequestFlag::awaited) != 0) {
     creation_completed(batch[0].payload, true);
   }
   return rc;

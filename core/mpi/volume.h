@@ -332,6 +332,8 @@ struct Volume {
 
   // ---- one-sided ----
 
+  COMMLENS_IN_REGISTERS void fence(const CommView&) noexcept {}
+
   template <class Count>
   COMMLENS_IN_REGISTERS void put(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
                                  Count target_count, MPI_Datatype target_datatype) noexcept {

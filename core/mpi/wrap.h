@@ -143,8 +143,24 @@ inline Payload remember(Thread& thread, MPI_Request request, Cell& maker, Payloa
   if (requests.put(bits(request), payload)) return payload;
   return forget_request(thread, maker);
 }
+
+// The operations to which a collective that does not block belongs, and its SampleFlag.
+struct OperationOf {
+  Channel* channel = nullptr;  // null: not sampled
+  std::uint32_t flags = 0;
+};
+
+// Cold.  Records the request of an operation that is to be sampled.
+void remember_sampled(Thread& thread, MPI_Request request, Cell& maker, Payload flags, OperationOf of) noexcept;
+
+// The same for any operation.  pre: of.channel is not null
+inline void remember_operation(Thread& thread, MPI_Request request, Cell& maker, Payload flags,
+                               OperationOf of) noexcept {
+  if (is_due(*of.channel, 0)) return remember_sampled(thread, request, maker, flags, of);
+  remember(thread, request, maker, flags);
+}
 void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
-                         Payload flags) noexcept;  // cold
+                         Payload flags, OperationOf of) noexcept;  // cold
 
 // Counts the block of a collective for each peer, if blocks are counted per peer (Blocks::are_kept).  Returns the bytes
 // of all blocks.
@@ -293,6 +309,9 @@ class Call {
     if constexpr ((parts & CachedCall::sampled) != 0) {
       r.source = static_cast<std::int32_t>(root_flag(v));
       r.stratum = stratum_ != nullptr ? stratum_ : &thread_.call_cache->unsampled;
+    } else if constexpr ((parts & CachedCall::operation) != 0) {
+      r.source = static_cast<std::int32_t>(operation_.flags);
+      r.operations = operation_.channel != nullptr ? operation_.channel : &thread_.call_cache->no_channel;
     } else {
       r.source = v.from;
       r.in = in_ != nullptr ? in_ : &thread_.nobody;
@@ -365,6 +384,15 @@ class Call {
     }
   }
 
+  // Determines the operations to which a collective that does not block belongs.  Call it before record_request().
+  COMMLENS_IN_REGISTERS void begin_in(const CommView& comm, const Volume& v, int rc, bool is_persistent) noexcept {
+    if (!comm.is_sampled) return;
+    if (__builtin_expect(rc != MPI_SUCCESS, 0)) return stop_operations(comm.index);
+    operation_.channel = operations_of(comm, op_, v.bin, is_persistent);
+    const Volume copy = v;
+    operation_.flags = root_flag(copy) | (has_empty_block(comm, copy) ? SampleFlag::empty : 0);
+  }
+
   COMMLENS_IN_REGISTERS Cell& record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
                                              Payload flags) noexcept {
     if ((flags & RequestFlag::persistent) != 0) {
@@ -372,16 +400,26 @@ class Call {
       made.sent = made.received = 0;
       Cell& cell = record(comm, made);
       const Volume copy = v;
-      if (rc == MPI_SUCCESS) remember_persistent(thread_, *request, cell, comm, copy, flags);
+      if (rc == MPI_SUCCESS) remember_persistent(thread_, *request, cell, comm, copy, flags, operation_);
       return cell;
     }
     Cell& cell = record(comm, v);
-    if (rc == MPI_SUCCESS) remember(*request, cell, flags);
+    if (rc != MPI_SUCCESS) return cell;
+    if (operation_.channel != nullptr) {
+      commlens::remember_operation(thread_, *request, cell, flags, operation_);
+    } else {
+      remember(*request, cell, flags);
+    }
     return cell;
   }
 
   COMMLENS_IN_REGISTERS Payload remember(MPI_Request request, Cell& maker, Payload flags) noexcept {
     return commlens::remember(thread_, request, maker, flags);
+  }
+  // pre: find_cached() returned r.
+  COMMLENS_IN_REGISTERS void remember_operation(MPI_Request request, const CachedCall& r, Payload flags) noexcept {
+    commlens::remember_operation(thread_, request, *r.cell, flags,
+                                 {r.operations, static_cast<std::uint32_t>(r.source)});
   }
 
  private:
@@ -407,6 +445,7 @@ class Call {
   Ticks end_ = 0;
   CachedCall* cached_ = nullptr;  // the cache entry for this call; null: not cached
   Stratum* stratum_ = nullptr;    // null: not sampled
+  OperationOf operation_;
   PeerCell *out_ = nullptr, *in_ = nullptr;
 };
 
@@ -472,6 +511,10 @@ class CachedPath {
   }
   COMMLENS_IN_REGISTERS void remember(MPI_Request request, Cell& maker, Payload flags) noexcept {
     commlens::remember(*thread_, request, maker, flags);
+  }
+  COMMLENS_IN_REGISTERS void remember_operation(MPI_Request request, Cell& maker, Payload flags) noexcept {
+    commlens::remember_operation(*thread_, request, maker, flags,
+                                 {cached_->operations, static_cast<std::uint32_t>(cached_->source)});
   }
 
  private:

@@ -35,6 +35,7 @@ Meta with_totals(Meta begin, const Totals& totals, int ranks);
 // `commlens recover`.
 struct Phases {
   Ticks begin = 0, collected = 0, gathered = 0, agreed = 0;
+  Ticks split = 0;  // duration: the part of agreeing in which the samples were split
   Ticks (*clock)() = now;
 };
 

@@ -370,6 +370,7 @@ void fill_overhead(Database& db, const Profile& profile, const Phases& phases, G
   const Ticks built = phases.clock();
   add(writer, "gather", scale.ns(phases.gathered - phases.collected));
   add(writer, "agree", scale.ns(phases.agreed - phases.gathered));
+  add(writer, "split", scale.ns(phases.split));
   add(writer, "write", scale.ns(built - phases.agreed));
   add(writer, "store", gap.open(built));
 }

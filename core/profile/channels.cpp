@@ -30,6 +30,7 @@ void row_fields(Codec& codec, Row& row) {
 template <class Codec, class End>
 void end_fields(Codec& codec, End& end) {
   codec.number(end.comm);
+  codec.number(end.operation);
   codec.signed_number(end.from);
   codec.signed_number(end.to);
   codec.number(end.is_receiver);
@@ -37,6 +38,7 @@ void end_fields(Codec& codec, End& end) {
   codec.number(end.has_several_threads);
   codec.number(end.messages);
   codec.number(end.all);
+  codec.number(end.members);
   codec.number(end.clock.machine);
   codec.real(end.clock.ns_per_tick);
   line_fields(codec, end.clock.line);
@@ -185,7 +187,10 @@ class Matcher {
 void settle_channels(Profile& profile) {
   const std::map<int, RankClock> clocks = clocks_of(profile);
   const auto before = [](const ChannelEnd& a, const ChannelEnd& b) { return a.place() < b.place(); };
-  for (ChannelEnd& end : profile.channels) end.clock = clocks.at(end.rank);
+  for (ChannelEnd& end : profile.channels) {
+    end.clock = clocks.at(end.rank);
+    end.members = profile.comms[end.comm].size;
+  }
   std::sort(profile.channels.begin(), profile.channels.end(), before);
 }
 
@@ -206,10 +211,30 @@ ChannelEnds read_channels(WireReader& in) {
   return ends;
 }
 
+Later later(const RankClock& of, Ticks time, const RankClock& than_of, Ticks than) {
+  if (of.machine == than_of.machine)
+    return {static_cast<double>(static_cast<std::int64_t>(time - than)) * than_of.ns_per_tick, 0, true};
+  const ClockLine &line = of.line, &other = than_of.line;
+  if (!line.is_known || !other.is_known) return {};
+  const auto ticks = static_cast<std::int64_t>(line.translated(time) - other.translated(than));
+  return {static_cast<double>(ticks) * other.ns_per_tick, line.error + other.error, true};
+}
+
+Ns spent_in(const ChannelEnd& end, const MessageRow& row) {
+  return row.left > row.entered
+             ? static_cast<Ns>(static_cast<double>(row.left - row.entered) * end.clock.ns_per_tick + 0.5)
+             : 0;
+}
+
 Matched match(const ChannelEnds& ends) {
   Matcher matcher;
   for (std::size_t i = 0; i < ends.size();) {
+    if (ends[i].operation != 0) {
+      ++i;
+      continue;
+    }
     const bool has_both = i + 1 < ends.size() && !ends[i].is_receiver && ends[i + 1].is_receiver &&
+                          ends[i + 1].operation == 0 &&
                           std::tie(ends[i].comm, ends[i].from, ends[i].to) ==
                               std::tie(ends[i + 1].comm, ends[i + 1].from, ends[i + 1].to);
     const ChannelEnd* const sender = ends[i].is_receiver ? nullptr : &ends[i];

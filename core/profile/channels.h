@@ -11,7 +11,7 @@
 #include "core/profile/waiting.h"
 
 // Puts the samples of both ends of a channel together: which sample of the sender, and which of the receiver, are of
-// the same message (hot/messages.h).
+// the same message (hot/messages.h).  Those of operations are put together in profile/operations.h.
 namespace commlens {
 
 class Profile;
@@ -25,19 +25,21 @@ struct MessageRow {
   std::uint32_t tags = 0;
 };
 
-// What one process has sampled of the messages from one process to another.
+// What one process has sampled of the messages from one process to another, or of the operations of a communicator.
 struct ChannelEnd {
   std::uint32_t comm = 0;
-  int from = 0, to = 0;  // ranks in the communicator
+  std::uint32_t operation = 0;  // the lower half of operation_key(); 0: messages
+  int from = 0, to = 0;         // ranks in the communicator; of operations: both that of the process
   bool is_receiver = false;
   int rank = 0;                      // of the process, in the world
   bool has_several_threads = false;  // then it has one sample, which tells the call only
-  std::uint64_t messages = 0;        // all messages of the channel
+  std::uint64_t messages = 0;        // all messages, or operations, of the channel
   std::uint64_t all = 0;             // all messages that the rank received, or sent, in the communicator
+  int members = 0;                   // size of the communicator
   RankClock clock;
   std::vector<MessageRow> samples;  // by number
 
-  auto place() const { return std::make_tuple(comm, from, to, is_receiver); }
+  auto place() const { return std::make_tuple(comm, operation, from, to, is_receiver); }
 };
 using ChannelEnds = std::vector<ChannelEnd>;  // by place()
 
@@ -46,6 +48,19 @@ struct Message {
   const ChannelEnd *sender, *receiver;
   const MessageRow *sent, *received;
 };
+
+// How much later one time is than another one, which another clock may have told.
+struct Later {
+  double ns = 0;
+  Ns tolerance = 0;  // by which it may be wrong
+  bool is_known = false;
+};
+Later later(const RankClock& of, Ticks time, const RankClock& than_of, Ticks than);
+
+// Time in the call of a sample.
+Ns spent_in(const ChannelEnd& end, const MessageRow& row);
+
+inline constexpr Ns core_tolerance = 1000;  // by which the counters of two cores of one machine may differ, ns
 
 // A sample that tells nothing, or a channel that has none.
 struct LostSample {
@@ -60,7 +75,8 @@ struct Matched {
   std::vector<LostSample> lost;
 };
 
-// Gives each end the clock of its rank, and sorts the ends.  pre: the profile is settled.
+// Gives each end the clock of its rank and the size of its communicator, and sorts the ends.  pre: the profile is
+// settled.
 void settle_channels(Profile& profile);
 
 void add_channels(ChannelEnds& to, const ChannelEnds& more);

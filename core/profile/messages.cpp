@@ -6,33 +6,12 @@
 #include <map>
 #include <utility>
 
+#include "core/profile/operations.h"
 #include "core/profile/profile.h"
 #include "core/state/partners.h"
 
 namespace commlens {
 namespace {
-
-// How much later one time is than another one, which another clock may have told.
-struct Later {
-  double ns = 0;
-  Ns tolerance = 0;  // by which it may be wrong
-  bool is_known = false;
-};
-
-Later later(const ChannelEnd& of, Ticks time, const ChannelEnd& than_of, Ticks than) {
-  if (of.clock.machine == than_of.clock.machine)
-    return {static_cast<double>(static_cast<std::int64_t>(time - than)) * than_of.clock.ns_per_tick, 0, true};
-  const ClockLine &line = of.clock.line, &other = than_of.clock.line;
-  if (!line.is_known || !other.is_known) return {};
-  const auto ticks = static_cast<std::int64_t>(line.translated(time) - other.translated(than));
-  return {static_cast<double>(ticks) * other.ns_per_tick, line.error + other.error, true};
-}
-
-Ns spent_in(const ChannelEnd& end, const MessageRow& row) {
-  return row.left > row.entered
-             ? static_cast<Ns>(static_cast<double>(row.left - row.entered) * end.clock.ns_per_tick + 0.5)
-             : 0;
-}
 
 Ns positive(double ns) { return ns > 0 ? static_cast<Ns>(ns + 0.5) : 0; }
 
@@ -43,8 +22,6 @@ bool waits_in(std::uint32_t op) {
   return partners == Partners::to || partners == Partners::both;
 }
 
-constexpr Ns core_tolerance = 1000;  // by which the counters of two cores of one machine may differ, ns
-
 class Splitter {
  public:
   explicit Splitter(const ChannelEnds& ends) : ends_(ends), matched_(match(ends)) {
@@ -53,6 +30,10 @@ class Splitter {
       receiver_waits(message);
       if (waits_in(message.sent->op)) sender_waits(message);
     }
+    SplitOperations operations = split_operations(ends);
+    for (const OperationPart& part : operations.parts)
+      add(*part.end, *part.row, *part.late, *part.late_row, part.until, spent_in(*part.end, *part.row));
+    result_.lost.insert(result_.lost.end(), operations.lost.begin(), operations.lost.end());
   }
 
   SplitMessages result() {
@@ -96,7 +77,7 @@ class Splitter {
   }
 
   void receiver_waits(const Message& m) {
-    const Later until = later(*m.sender, m.sent->entered, *m.receiver, m.received->entered);
+    const Later until = later(m.sender->clock, m.sent->entered, m.receiver->clock, m.received->entered);
     if (!until.is_known) return lose(*m.receiver, *m.received, Unsplit::machines);
     const Ns spent = spent_in(*m.receiver, *m.received);
     if (until.ns > static_cast<double>(spent + until.tolerance + core_tolerance))
@@ -106,7 +87,7 @@ class Splitter {
 
   void sender_waits(const Message& m) {
     if (m.received->posted == 0) return lose(*m.sender, *m.sent, Unsplit::posting);
-    Later until = later(*m.receiver, m.received->posted, *m.sender, m.sent->entered);
+    Later until = later(m.receiver->clock, m.received->posted, m.sender->clock, m.sent->entered);
     if (!until.is_known) return lose(*m.sender, *m.sent, Unsplit::machines);
     const Ns spent = spent_in(*m.sender, *m.sent);
     // It returned before the receive was posted: the message was buffered.
@@ -117,10 +98,10 @@ class Splitter {
   // Determines for how many calls each one stands: a rank knows how many messages it has received, or sent, and how
   // many of its samples are of this procedure, split or not.
   void weigh() {
-    using Side = std::tuple<int, std::uint32_t, bool>;  // rank, communicator, receiver
-    std::map<Side, std::uint64_t> seen;                 // messages of the channels that have samples
+    using Side = std::tuple<int, std::uint32_t, std::uint32_t, bool>;  // rank, communicator, operation, receiver
+    std::map<Side, std::uint64_t> seen;                                // messages of the channels that have samples
     std::map<EndAndOp, std::uint64_t> sampled;
-    const auto side_of = [](const ChannelEnd& end) { return Side{end.rank, end.comm, end.is_receiver}; };
+    const auto side_of = [](const ChannelEnd& end) { return Side{end.rank, end.comm, end.operation, end.is_receiver}; };
     for (const ChannelEnd& end : ends_) {
       if (end.samples.empty()) continue;
       seen[side_of(end)] += std::max<std::uint64_t>(end.messages, end.samples.size());

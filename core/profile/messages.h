@@ -8,10 +8,12 @@
 #include "core/base/ticks.h"
 #include "core/profile/channels.h"
 
-// Splits the time of calls that complete receives, and of blocking sends, into waiting for the other side and the rest.
+// Splits the time of calls that complete receives or collectives, and of blocking sends, into waiting for the other
+// side and the rest.
 //
 // A receiver waits from its entry until the sender enters its send.  If a call completes several messages, the latest
-// counts.  A blocking sender waits from its entry until the receive is posted, if it returned after that.
+// counts.  A blocking sender waits from its entry until the receive is posted, if it returned after that.  A collective
+// that a call completes counts as a message of the rank that started it last, or of its root (profile/operations.h).
 namespace commlens {
 
 class Profile;

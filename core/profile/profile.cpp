@@ -111,6 +111,7 @@ void Profile::read_channels_of(WireReader& in, RankData& data) {
     ChannelEnd end;
     end.rank = data.rank.facts.rank;
     end.comm = static_cast<std::uint32_t>(in.number());
+    end.operation = static_cast<std::uint32_t>(in.number());
     end.from = static_cast<int>(in.number());
     end.to = static_cast<int>(in.number());
     end.is_receiver = in.number() != 0;
@@ -478,6 +479,10 @@ void Profile::settle_peers(const Dictionary::Numbers& numbers) {
 
 void Profile::finish() {
   settle(dictionary.catalogue(), dictionary.size());
+  split_samples();
+}
+
+void Profile::split_samples() {
   if (has_machines(*this)) {
     clocks = related(clock_facts(*this), *this);
     set_lines(*this, clocks);

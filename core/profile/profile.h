@@ -151,7 +151,8 @@ class Profile : public Catalogue {
   // Call after the last rank was added: sorts all rows and gives them the numbers of `catalogue`, which must contain
   // the entries of `dictionary`.  own: the part of the dictionary that the ranks of this block reported.
   void settle(Catalogue catalogue, const Dictionary::Size& own);
-  void finish();  // the same for the only block; also splits the samples
+  void finish();         // the same for the only block; also splits the samples
+  void split_samples();  // of all ranks.  pre: settled, and this is the only block
 
   int world_size = 1;  // size of MPI_COMM_WORLD, as far as is known here
   Dictionary dictionary;

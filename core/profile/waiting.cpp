@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -17,17 +18,20 @@ namespace {
 constexpr Ticks far = Ticks{1} << 62;
 constexpr double tolerance_ns = 1000;  // by which the counters of two cores of one machine may differ
 
-Waits waits_of(std::uint32_t op) { return op < std::size(op_facts) ? op_facts[op].waits : Waits::none; }
-
 Ticks later_by(Ticks end, Ticks begin) { return end > begin ? end - begin : 0; }
 
 Ns in_ns(Ticks ticks, const RankClock& clock) {
   return static_cast<Ns>(static_cast<double>(std::min(ticks, far)) * clock.ns_per_tick + 0.5);
 }
 
+// Returns for whom the members of a call wait.  pre: the samples of all of them are in it
+Waits waits_in(const SampledCall& call) {
+  return (call.flags & SampleFlag::barrier) != 0 ? Waits::last : waits_of(call.op);
+}
+
 // Returns whether a call is split by when its members entered, and not by how long it took them.
 bool is_by_clock(const SampledCall& call) {
-  return !call.has_machines || (call.is_related && waits_of(call.op) != Waits::last);
+  return !call.has_machines || (call.is_related && waits_in(call) != Waits::last);
 }
 
 // Returns when a member entered, by the clock of the call.
@@ -47,7 +51,7 @@ Ns waited(const SampledCall& call, const SampleRow& row, const RankClock& clock)
   const Ns spent = spent_ns(row, clock);
   const Ticks entered = entry_in(call, row, clock);
   const auto until = [&](Ticks entry) { return std::min(spent, in_ns(later_by(entry, entered), call.clock)); };
-  switch (waits_of(call.op)) {
+  switch (waits_in(call)) {
     case Waits::last:
       if (is_by_clock(call)) return until(call.last.first);
       return within_tolerance(call, later_by(spent, call.shortest), until(call.last.first));
@@ -96,6 +100,8 @@ void fields(Codec& codec, Call& call) {
 }
 
 }  // namespace
+
+Waits waits_of(std::uint32_t op) { return op < std::size(op_facts) ? op_facts[op].waits : Waits::none; }
 
 void TopTwo::add(Ticks value, int of) {
   if (rank < 0 || value > first || (value == first && of < rank)) {
@@ -214,10 +220,13 @@ std::vector<const SampleRow*> in_order_of_calls(const Profile& profile) {
 
 Ns spent_ns(const SampleRow& row, const RankClock& clock) { return in_ns(row.spent, clock); }
 
-bool is_for_all(std::uint32_t op) { return waits_of(op) == Waits::last; }
+bool is_for_all(std::uint32_t op) { return waits_of(op) == Waits::last && op != op::MPI_Win_fence; }
 
 bool has_no_data(std::uint32_t op, std::uint32_t bin, std::uint32_t flags) {
-  return (bin == 0 && op != op::MPI_Barrier) || (flags & SampleFlag::empty) != 0;
+  constexpr std::uint32_t without_size[] = {op::MPI_Barrier, op::MPI_Ibarrier, op::MPI_Barrier_init, op::MPI_Win_fence};
+  const bool has_size = std::find(std::begin(without_size), std::end(without_size), op) == std::end(without_size);
+  const bool is_empty = (bin == 0 && has_size) || (flags & SampleFlag::empty) != 0;
+  return is_empty && (flags & SampleFlag::barrier) == 0;
 }
 
 SampledCalls sampled_calls(const Profile& profile) {
@@ -241,7 +250,7 @@ void add_calls(SampledCalls& to, const SampledCalls& more) {
 }
 
 Unsplit why_unsplit(const SampledCall& call, int size) {
-  const Waits waits = waits_of(call.op);
+  const Waits waits = waits_in(call);
   if (call.members != size) return Unsplit::members;
   if (waits == Waits::lower || waits == Waits::none) return Unsplit::prefix;
   if (has_no_data(call.op, call.bin, call.flags)) return Unsplit::no_data;
@@ -268,7 +277,7 @@ SampledLate late_in(const SampledCall& call) {
     return late;
   }
   late.spread = ns(call.last.first, call.first_entered);
-  switch (waits_of(call.op)) {
+  switch (waits_in(call)) {
     case Waits::root:
       late.rank = call.root;
       late.late = ns(call.root_entered, call.first_other);
@@ -388,7 +397,7 @@ namespace {
 // Returns how many members of a call may wait.
 Ns waiting_members(const SampledCall& call) {
   const auto members = static_cast<Ns>(call.members);
-  const Waits waits = waits_of(call.op);
+  const Waits waits = waits_in(call);
   return waits == Waits::last ? members : waits == Waits::root ? members - 1 : 1;
 }
 

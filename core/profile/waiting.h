@@ -11,6 +11,7 @@
 #include "core/base/ticks.h"
 #include "core/base/wire.h"
 #include "core/profile/clocks.h"
+#include "generated/procedures.h"
 
 // Splits the time of sampled collectives into waiting for other ranks and the operation itself.
 //
@@ -138,9 +139,13 @@ std::vector<const SampleRow*> in_order_of_calls(const Profile& profile);
 
 Ns spent_ns(const SampleRow& row, const RankClock& clock);
 
-// Returns whether nobody leaves a call of this procedure before all have entered.
+// Returns for whom a call of this procedure waits.
+Waits waits_of(std::uint32_t op);
+
+// Returns whether nobody leaves a call of this procedure before all have entered.  MPI_Win_fence is no such procedure:
+// its assertions may make it leave earlier.
 bool is_for_all(std::uint32_t op);
-// The same unless a block is empty.  flags: of any member.
+// Returns whether members need not wait for each other, because a block is empty.  flags: of any member.
 bool has_no_data(std::uint32_t op, std::uint32_t bin, std::uint32_t flags);
 
 // Returns the calls that the ranks of a profile have sampled.  pre: the profile is settled.

@@ -85,6 +85,10 @@ bool Reader::is_message_call(Key call) {
 // Returns whether a channel can be of this process: only communicators with a rank of it have channels.
 bool Reader::is_channel(std::uint64_t key) const {
   const std::uint32_t comm = comm_of_channel(key);
+  if (is_of_operations(key)) {
+    const std::uint32_t operation = peer_of_channel(key), op = op_of_operation(operation);
+    return comm != 0 && is_comm(comm) && op < std::size(op_facts) && op_facts[op].waits != Waits::none;
+  }
   const Flow flow = is_of_receiver(key) ? Flow::received : Flow::sent;
   return key == channel_key(flow, comm, peer_of_channel(key)) && comm != 0 && is_comm(comm) &&
          comms_[comm].view.rank >= 0 && peer_of_channel(key) <= std::uint32_t{0x7fffffff};

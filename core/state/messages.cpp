@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 #include <set>
+#include <unordered_map>
 
 #include "core/base/locks.h"
 #include "core/hot/thread.h"
@@ -26,9 +27,26 @@ Identity (*sampled_identity)(std::uint32_t) noexcept = nullptr;
 HandleMap channels;  // channel_key() -> Channel
 Channel* all = nullptr;
 ListStore<Channel, most_channel_bytes> channel_store;
-SampleStore<MessageChunk, arena::Kind::messages, most_chunk_bytes> store;
+SampleStore<MessageChunk, arena::Kind::messages> store{most_chunk_bytes};
 std::uint32_t limit = most_messages;  // of samples per channel
 
+// An operation that has begun and will be sampled when it is complete.
+struct Begun {
+  Channel* channel;
+  std::uint64_t number;
+  Ticks started;
+  std::uint32_t flags;
+};
+std::unordered_map<std::uint64_t, Begun>& begun() {                                // by request
+  static auto* const operations = new std::unordered_map<std::uint64_t, Begun>();  // never destroyed
+  return *operations;
+}
+constexpr std::size_t most_begun = 4096;
+
+// What has been stopped: the messages, or the operations, of a communicator.
+std::uint32_t stop_mark(std::uint64_t channel) noexcept {
+  return comm_of_channel(channel) | std::uint32_t{is_of_operations(channel)} << 31;
+}
 std::set<std::uint32_t>& stopped() {
   static auto* const comms = new std::set<std::uint32_t>();  // never destroyed
   return *comms;
@@ -95,16 +113,15 @@ void leave_out(Channel& channel) noexcept {
   if (make_room()) store.append(channel, one);
 }
 
-Channel* new_channel(Thread& thread, std::uint64_t key, Identity seed) {
+Channel* new_channel(std::uint64_t key, Identity seed) {
   Channel* const channel = channel_store.take();
   if (channel == nullptr) return nullptr;
   if (!channels.put(key, channel)) {
-    stopped().insert(comm_of_channel(key));  // a later cell of this channel would begin with 0
+    stopped().insert(stop_mark(key));  // a later call of this channel would begin with 0
     return nullptr;
   }
   channel->key = key;
   channel->seed = seed;
-  channel->thread = thread.number;
   channel->before = all;
   all = channel;
   return channel;
@@ -126,7 +143,10 @@ Channel* channel_of(Thread& thread, PeerKey key, PeerPlace place) noexcept try {
   const std::lock_guard<std::mutex> lock(mutex);
   if (stopped().count(comm) != 0) return &thread.call_cache->no_channel;
   auto* channel = static_cast<Channel*>(channels.find(of));
-  if (channel == nullptr) channel = new_channel(thread, of, seed);
+  if (channel == nullptr) {
+    channel = new_channel(of, seed);
+    if (channel != nullptr) channel->thread = thread.number;
+  }
   if (channel != nullptr && channel->thread == thread.number) return channel;
   if (channel != nullptr) leave_out(*channel);
   return &thread.call_cache->no_channel;
@@ -152,14 +172,81 @@ void pass_message(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t p
   advance(channel);
 }
 
-void stop_messages(std::uint32_t comm) noexcept try {
+namespace {
+
+// Stops all channels of a mark.
+void stop_all(std::uint32_t mark) noexcept try {
   const std::lock_guard<std::mutex> lock(mutex);
-  if (!stopped().insert(comm).second) return;
+  if (!stopped().insert(mark).second) return;
   for (Channel* c = all; c != nullptr; c = c->before) {
-    if (c->key != 0 && comm_of_channel(c->key) == comm) stop(*c);
+    if (c->key != 0 && stop_mark(c->key) == mark) stop(*c);
   }
 } catch (const std::bad_alloc&) {
   sampled_identity = nullptr;  // no new channels, of any communicator
+}
+
+// Returns the index of the next persistent request of a kind, or 0 if it is not sampled: all of the first 64 are, then
+// half of the next 64, and so on, as for communicators (state/samples.h).
+std::uint32_t next_index(std::uint64_t kind, Identity comm) {
+  constexpr std::uint32_t all_of = 64;
+  static auto* const made = new std::unordered_map<std::uint64_t, std::uint32_t>();  // never destroyed
+  const std::uint32_t n = (*made)[kind]++;
+  std::uint32_t level = 0;
+  while (n >> level >= all_of) ++level;
+  const bool is_chosen = (combine(comm, n) & ((std::uint64_t{1} << level) - 1)) == 0;
+  return is_chosen && n < most_operation_index ? n + 1 : 0;
+}
+
+}  // namespace
+
+void stop_messages(std::uint32_t comm) noexcept { stop_all(comm); }
+void stop_operations(std::uint32_t comm) noexcept { stop_all(stop_mark(operation_key(comm, 0, 0, 0))); }
+
+Channel* operations_of(const CommView& comm, std::uint32_t op, std::uint32_t bin, bool is_persistent) noexcept try {
+  if (sampled_identity == nullptr) return nullptr;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::uint64_t key = operation_key(comm.index, op, bin, 0);
+  if (stopped().count(stop_mark(key)) != 0) return nullptr;
+  if (is_persistent) {
+    const std::uint32_t index = next_index(key, comm.identity);
+    if (index == 0) return nullptr;
+    key = operation_key(comm.index, op, bin, index);
+  }
+  auto* const known = static_cast<Channel*>(channels.find(key));
+  return known != nullptr ? known : new_channel(key, comm.identity);
+} catch (const std::bad_alloc&) {
+  stop_operations(comm.index);
+  return nullptr;
+}
+
+void begin_operation(Thread& thread, Channel& channel, std::uint64_t request, std::uint32_t flags) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const bool is_chosen = is_sampled(channel) && is_chosen_message(channel.seed, channel.level, channel.next);
+  if (is_chosen && request != 0 && thread.region() != uncounted_region && begun().size() < most_begun) {
+    try {
+      begun()[request] = {&channel, channel.next, thread.current.since, flags};
+    } catch (const std::bad_alloc&) {  // then it has no sample
+    }
+  }
+  advance(channel);
+}
+
+void end_operation(Thread& thread, std::uint64_t request, Key call, Ticks left) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = begun().find(request);
+  if (found == begun().end()) return;
+  const Begun operation = found->second;
+  begun().erase(found);
+  Channel& channel = *operation.channel;
+  const bool is_chosen = is_sampled(channel) && is_chosen_message(channel.seed, channel.level, operation.number);
+  if (!is_chosen || thread.region() == uncounted_region) return;
+  append(channel, {operation.number, thread.current.since, left, operation.started, call,
+                   static_cast<std::int32_t>(operation.flags), 0});
+}
+
+void drop_operation(std::uint64_t request) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  begun().erase(request);
 }
 
 void thin_out(ChannelSamples& channel, Identity comm, std::uint32_t most) {
@@ -181,6 +268,9 @@ std::vector<ChannelSamples> messages_here() {
     for (const MessageChunk* c = channel->first; c != nullptr; c = c->next) {
       of_channel.samples.insert(of_channel.samples.end(), c->sample, c->sample + c->count);
     }
+    // Operations may complete in another order than they were started.
+    const auto is_before = [](const MessageSample& a, const MessageSample& b) { return a.number < b.number; };
+    if (is_of_operations(channel->key)) std::sort(of_channel.samples.begin(), of_channel.samples.end(), is_before);
     samples.push_back(std::move(of_channel));
   }
   return samples;

@@ -21,9 +21,9 @@ void ask_for_sampled(Identity (*identity)(std::uint32_t comm) noexcept) noexcept
 // sampled.
 Channel* channel_of(Thread& thread, PeerKey key, PeerPlace place) noexcept;
 
-// The samples of one channel, in the order of the messages.
+// The samples of one channel, in the order of the messages or operations.
 struct ChannelSamples {
-  std::uint64_t key = 0;  // channel_key()
+  std::uint64_t key = 0;  // as in MessageChunk
   std::uint32_t level = 0;
   bool has_several_threads = false;  // the order of its messages is not known: one sample tells the call only
   std::vector<MessageSample> samples;

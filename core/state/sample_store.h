@@ -11,9 +11,12 @@ namespace commlens {
 
 // Keeps samples in lists of chunks, which are in the arena so that they survive the process.  A list has the members
 // first, last, kept and level; a chunk has key, count, level, next and sample.  Guarded by locks::samples.
-template <class Chunk, arena::Kind kind, std::uint64_t most_bytes>
+template <class Chunk, arena::Kind kind>
 class SampleStore {
  public:
+  explicit constexpr SampleStore(std::uint64_t most_bytes) noexcept : most_bytes_(most_bytes) {}
+  void limit(std::uint64_t most_bytes) noexcept { most_bytes_ = most_bytes; }
+
   // Returns whether a chunk is free, or there is memory for more.
   bool has_room() noexcept { return free_ != nullptr || add_chunks(); }
 
@@ -96,7 +99,7 @@ class SampleStore {
   }
   bool add_chunks() noexcept {
     constexpr std::size_t at_once = 16, bytes = at_once * sizeof(Chunk);
-    if (bytes_ + bytes > most_bytes) return false;
+    if (bytes_ + bytes > most_bytes_) return false;
     auto* const chunks = static_cast<Chunk*>(arena::allocate(kind, bytes));
     if (chunks == nullptr) return false;
     bytes_ += bytes;
@@ -105,7 +108,7 @@ class SampleStore {
   }
 
   Chunk* free_ = nullptr;
-  std::uint64_t bytes_ = 0;
+  std::uint64_t bytes_ = 0, most_bytes_;
 };
 
 // Memory for the lists themselves, which is never given back.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/locks.h"
@@ -25,12 +26,19 @@ constexpr std::uint64_t most_chunk_bytes = most_sample_bytes - most_strata_bytes
 
 std::mutex& mutex = locks::samples;
 bool is_sampling = true;
+bool is_all = false;  // all calls are sampled
 
 // Guarded by the lock:
 Stratum* all = nullptr;
 ListStore<Stratum, most_strata_bytes> strata_store;
-SampleStore<SampleChunk, arena::Kind::samples, most_chunk_bytes> store;
+SampleStore<SampleChunk, arena::Kind::samples> store{most_chunk_bytes};
 std::uint32_t limit = most_samples;  // of samples per stratum
+
+// The communicators with a barrier before each collective.
+std::set<std::uint32_t>& behind_barriers() {
+  static auto* const comms = new std::set<std::uint32_t>();  // never destroyed
+  return *comms;
+}
 
 void keep_at_most(Stratum& stratum, std::uint32_t most) noexcept {
   while (stratum.kept > most && stratum.level < highest_level) {
@@ -65,11 +73,23 @@ void advance(Stratum& stratum) noexcept {
 
 }  // namespace
 
-void choose_sampling(bool is_on) noexcept { is_sampling = is_on; }
+void choose_sampling(const std::string& waiting) noexcept {
+  is_sampling = waiting != "0";
+  is_all = waiting == "barrier";
+  limit = is_all ? ~std::uint32_t{0} : most_samples;
+  store.limit(is_all ? ~std::uint64_t{0} : most_chunk_bytes);
+}
 bool is_sampling_on() noexcept { return is_sampling; }
+bool are_all_sampled() noexcept { return is_all; }
+
+void note_barriers(std::uint32_t comm) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  behind_barriers().insert(comm);
+}
 
 bool begin_sampling(const CommRecord& record) {
   if (!is_sampling || record.kind != CommKind::intra || record.view.size < 2) return false;
+  if (is_all) return true;
   constexpr std::uint32_t all_of = 64;
   static auto* const made = new std::unordered_map<std::uint64_t, std::uint32_t>();  // never destroyed
   const std::uint32_t n = (*made)[combine(record.op, record.site)]++;
@@ -116,6 +136,7 @@ void take_sample(Thread& thread, Stratum& stratum, Ticks left, std::uint32_t fla
   const std::uint32_t region = thread.region();
   if (is_valid && region != uncounted_region) {
     if (stratum.kept >= limit) keep_at_most(stratum, limit - 1);
+    if (is_all && behind_barriers().count(comm_of_key(stratum.key)) != 0) flags |= SampleFlag::barrier;
     if (is_chosen(stratum.seed, stratum.level, stratum.next)) {
       append(stratum, {stratum.next, thread.current.since, left, thread.mpi, region, flags});
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/hot/samples.h"
@@ -16,9 +17,14 @@ inline constexpr std::uint64_t most_sample_bytes = 1 << 20;
 // Samples of one stratum, and the smallest number to which a lack of memory reduces it.
 inline constexpr std::uint32_t most_samples = 256 * SampleChunk::capacity, fewest_samples = SampleChunk::capacity;
 
-// Switches sampling on or off (COMMLENS_WAITING), before the first communicator is known.
-void choose_sampling(bool is_on) noexcept;
+// Chooses what is sampled (COMMLENS_WAITING: 0, 1 or barrier), before the first communicator is known.  barrier: all
+// blocking collectives, in as much memory as they need.
+void choose_sampling(const std::string& waiting) noexcept;
 bool is_sampling_on() noexcept;
+bool are_all_sampled() noexcept;
+
+// Notes that the members of a communicator wait in a barrier before each blocking collective on it.
+void note_barriers(std::uint32_t comm);
 
 // Decides whether some collectives of a new communicator are sampled.  Of the communicators that one line of the
 // program makes, all of the first 64 are, then half of the next 64, a quarter of the next 128, and so on: hash decides

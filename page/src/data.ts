@@ -126,8 +126,8 @@ export interface Waiting {
   /** The line with the most waiting is first. */
   readonly lines: Wait[];
   readonly unsplit: Unsplit[];
-  /** How well the clocks of several machines are related, in sentences. */
-  readonly clocks: string[];
+  /** What limits the estimates, such as how well the clocks of several machines are related, in sentences. */
+  readonly notes: string[];
   readonly sql: Readonly<Record<string, string>>;
 }
 

@@ -13,8 +13,8 @@ sys.path.insert(0, str(ROOT / "python"))
 from commlens.overhead.legs import FOLDER_VARIABLE, STOPWATCH
 
 OF_ALL = {"init", "wait", "collect", "call", "calls"}
-OF_WRITERS = {"gather", "agree", "write", "store"}
-FINALIZE = {"wait", "collect"} | OF_WRITERS
+FINALIZE = {"wait", "collect", "gather", "agree", "write", "store"}
+OF_WRITERS = {"gather", "agree", "split", "write", "store"}
 LATE = 1_000_000_000
 """Nanoseconds that the last rank comes later."""
 

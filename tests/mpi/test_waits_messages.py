@@ -3,88 +3,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
 import pytest
-from harness import Mpi, commlens
+from harness import Mpi
+from traces import MICROSECONDS, STEPS, check, read, run
 
-STEPS, MICROSECONDS = 40, 3000
+PROGRAM = "late_messages.c"
 CASES = (
     *("recv", "any", "irecv", "waitany", "halo", "sendrecv", "pipeline", "pingpong", "persistent", "ssend"),
     *("rendezvous", "tags", "figure14", "figure14 barrier"),
 )
-# A rank may lose its processor for some ms between its own look at the clock and that of commlens.
-TOLERANCE = 0.1
-PER_STEP_NS = 20_000
-"""For procedures in which the ranks spend hardly any time: after a pause, the first call takes so long in commlens."""
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What the program's trace says about one procedure: times in ns, and for how long others waited for each rank."""
-
-    time: int
-    waiting: int
-    late: list[int]
-
-    @property
-    def tolerance(self) -> float:
-        return max(TOLERANCE * self.time, PER_STEP_NS * STEPS * len(self.late))
-
-
-@dataclass(frozen=True)
-class Found:
-    """What commlens found on the duplicate of MPI_COMM_WORLD: a row for each procedure, and the calls it did not split."""
-
-    rows: dict[str, dict[str, Any]]
-    unsplit: list[dict[str, Any]]
-
-
-def read(profile: Path) -> Found:
-    done = commlens("waits", profile, "--comm", "d*", "--format", "json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert len({row["operation"] for row in found["waits"]}) == len(found["waits"])
-    return Found({row["operation"]: row for row in found["waits"]}, found["unsplit"])
-
-
-def run(
-    mpi: Mpi,
-    ranks: int,
-    case: str,
-    steps: int = STEPS,
-    microseconds: int = MICROSECONDS,
-    env: Mapping[str, str] | None = None,
-) -> tuple[dict[str, Truth], Path]:
-    """Run late_messages.c; return its trace by procedure, and the profile."""
-    name, *barrier = case.split()
-    arguments = [name, str(steps), str(microseconds), *barrier]
-    result = mpi.run(ranks, [mpi.compile("late_messages.c"), *arguments], env=env, timeout=120)
-    assert result.rc == 0, result
-    lines = [line.split() for line in result.stdout.splitlines()]
-    truth = {
-        f"MPI_{name}": Truth(int(time), int(waiting), [int(ns) for ns in late])
-        for name, time, waiting, *late in lines
-    }
-    return truth, result.profile
-
-
-def check(truth: Truth, row: dict[str, Any]) -> None:
-    """Assert that `row` has the waiting of the trace, and that no rank was awaited longer than the one it names first."""
-    assert row["waiting_ns"] == pytest.approx(truth.waiting, abs=truth.tolerance), row
-    blamed = max(row["ranks"], key=lambda one: one["late_ns"])["rank"]
-    assert truth.late[blamed] >= max(truth.late) - truth.tolerance, row
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("case", CASES)
 def test_waiting_and_the_late_rank_are_those_of_a_trace(mpi: Mpi, case: str, ranks: int) -> None:
     """Every message is sampled, because there are few."""
-    truth, profile = run(mpi, ranks, case)
+    truth, profile = run(mpi, PROGRAM, ranks, case)
     found = read(profile)
     assert set(found.rows) == set(truth)
     for operation, row in found.rows.items():
@@ -94,8 +28,8 @@ def test_waiting_and_the_late_rank_are_those_of_a_trace(mpi: Mpi, case: str, ran
 
 def test_a_barrier_before_the_message_takes_its_waiting(mpi: Mpi) -> None:
     """The receiver is late: its partner waits in the send, or in the barrier before."""
-    without = read(run(mpi, 2, "figure14")[1]).rows
-    behind = read(run(mpi, 2, "figure14 barrier")[1]).rows
+    without = read(run(mpi, PROGRAM, 2, "figure14")[1]).rows
+    behind = read(run(mpi, PROGRAM, 2, "figure14 barrier")[1]).rows
     delays = STEPS * MICROSECONDS * 1000
     assert (
         without["MPI_Send"]["waiting_ns"] > 0.5 * delays
@@ -106,7 +40,7 @@ def test_a_barrier_before_the_message_takes_its_waiting(mpi: Mpi) -> None:
 
 def test_matched_probes_do_not_mix_up_messages(mpi: Mpi) -> None:
     """Whether they are split is open; what is split has the waiting of the trace."""
-    truth, profile = run(mpi, 2, "mprobe")
+    truth, profile = run(mpi, PROGRAM, 2, "mprobe")
     rows = read(profile).rows
     for operation in truth.keys() & rows.keys():
         check(truth[operation], rows[operation])
@@ -114,7 +48,7 @@ def test_matched_probes_do_not_mix_up_messages(mpi: Mpi) -> None:
 
 def test_messages_of_several_threads_are_not_split(mpi: Mpi) -> None:
     """Two threads use the same communicator and tag: which of them gets a message is open."""
-    _, profile = run(mpi, 2, "threads")
+    _, profile = run(mpi, PROGRAM, 2, "threads")
     found = read(profile)
     assert found.rows == {}
     unsplit = {row["operation"] for row in found.unsplit if row["reason"] == "threads" and row["calls"] > 0}
@@ -123,7 +57,7 @@ def test_messages_of_several_threads_are_not_split(mpi: Mpi) -> None:
 
 def test_some_of_many_messages_stand_for_all(mpi: Mpi) -> None:
     steps = 100_000  # of two messages each
-    truth, profile = run(mpi, 2, "pingpong", steps, 1)
+    truth, profile = run(mpi, PROGRAM, 2, "pingpong", steps, 1)
     expected, row = truth["MPI_Recv"], read(profile).rows["MPI_Recv"]
     assert 0 < row["samples"] < 2 * steps
     assert row["share_low"] < row["waiting_share"] < row["share_high"]
@@ -133,7 +67,7 @@ def test_some_of_many_messages_stand_for_all(mpi: Mpi) -> None:
 
 
 def test_several_aggregators_find_what_one_finds(mpi: Mpi) -> None:
-    truth, profile = run(mpi, 4, "recv", env={"COMMLENS_AGGREGATORS": "3"})
+    truth, profile = run(mpi, PROGRAM, 4, "recv", env={"COMMLENS_AGGREGATORS": "3"})
     found = read(profile.with_suffix(".commlens"))
     assert set(found.rows) == set(truth)
     for operation, row in found.rows.items():
@@ -143,5 +77,5 @@ def test_several_aggregators_find_what_one_finds(mpi: Mpi) -> None:
 
 def test_without_the_matrix_no_message_is_split(mpi: Mpi) -> None:
     """Samples of messages need the peers of the calls."""
-    _, profile = run(mpi, 2, "recv", env={"COMMLENS_MATRIX": "off"})
+    _, profile = run(mpi, PROGRAM, 2, "recv", env={"COMMLENS_MATRIX": "off"})
     assert read(profile).rows == {}

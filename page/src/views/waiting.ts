@@ -157,8 +157,8 @@ function about(context: Context, found: Item[]): string {
   const comm = filter.comm === undefined ? "" : ` ${context.names.comm(filter.comm)} counts with its family ${context.names.family(context.names.familyOf.get(filter.comm) ?? -1)}.`;
   const deaf = (["region", "callsite"] as const).some((each) => filter[each] !== undefined) ? " Regions and call sites of the filter have no effect here." : "";
   const marked = filter.rank !== undefined || filter.node !== undefined ? " Bars are of all ranks, whatever rank or node the filter has." : "";
-  const clocks = context.profile.facts.waiting.clocks.map((sentence) => ` ${sentence}`).join("");
-  return `${head}${lines}A click on a bar shows below who is waited for.${comm}${deaf}${marked}${clocks}`;
+  const notes = context.profile.facts.waiting.notes.map((sentence) => ` ${sentence}`).join("");
+  return `${head}${lines}A click on a bar shows below who is waited for.${comm}${deaf}${marked}${notes}`;
 }
 
 function chart(context: Context, found: Item[], chosen: Item | undefined): Child[] {

@@ -18,7 +18,7 @@ from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 from commlens.selection import names
-from commlens.waiting.text import clock_sentences, draw, draw_ranks, head_text, unsplit_lines
+from commlens.waiting.text import draw, draw_ranks, head_text, note_sentences, unsplit_lines
 from commlens.waiting.waits import Waits, read_waits
 
 DEFAULT_TOP = 10
@@ -56,7 +56,8 @@ def waits(
     sender. A blocking send that needs its receiver waits until the receive is posted: a late receiver. Of several
     messages of one call, the latest counts. Collectives: in a barrier, an allreduce, an allgather, an alltoall or a
     reduce_scatter, every rank waits until the last one has entered. In a broadcast or scatter the others wait for the
-    root, in a reduce or gather the root for the others. In a run on several machines, sampled collectives also relate
+    root, in a reduce or gather the root for the others. A call that completes a non-blocking or persistent collective
+    waits for those that have not yet started it. In a run on several machines, sampled collectives also relate
     their clocks; the interval includes the error of this.
 
     Columns: time: of all ranks. waiting: share of this time in which ranks waited. interval: its 95 % interval; exact if
@@ -74,6 +75,9 @@ def waits(
     than half of the time. A rank that only sends has no waiting of its own in MPI_Recv. Of collectives: last:
     share of the calls in which it was last. late: for how long the others then waited for it alone. after the first:
     from the first entry of a rank to its own, on average. outside MPI: share of the time between two calls.
+
+    With COMMLENS_WAITING=barrier, commlens puts a barrier before each blocking collective and samples all of them, to
+    check the estimates of an ordinary run.
 
     csv and json: last_rank is the rank of column waited for; last_share is the share of the waiting for it in messages,
     and of the calls in which it was last in collectives.
@@ -101,6 +105,8 @@ def as_dict(found: Waits) -> dict[str, object]:
         "waits": [{**wait.numbers(), "ranks": wait.ranks} for wait in found.waits],
         "unsplit": found.unsplit,
         "clocks": found.clocks,
+        "unsampled": found.unsampled,
+        "has_barriers": found.has_barriers,
     }
 
 
@@ -121,5 +127,5 @@ def show(screen: Screen, found: Waits, top: int | None, nodes: dict[int, str] | 
         screen.lines([Text(""), Text("not split:", style="dim")])
         for line in lines:
             screen.lines(fold("  ", line, screen.width, "dim"))
-    for sentence in clock_sentences(found.clocks):
+    for sentence in note_sentences(found):
         screen.lines([Text(""), *fold("", sentence, screen.width, "dim")])

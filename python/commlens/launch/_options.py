@@ -34,7 +34,7 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_FLUSH_EVERY': Option('number', '0', False, ()),
     'COMMLENS_AGGREGATORS': Option('number', '0', False, ()),
     'COMMLENS_DETAIL': Option('choice', 'full', False, ('full', 'summary')),
-    'COMMLENS_WAITING': Option('bool', '1', False, ()),
+    'COMMLENS_WAITING': Option('choice', '1', False, ('0', '1', 'barrier')),
     'COMMLENS_MATRIX': Option('choice', 'p2p', False, ('off', 'p2p', 'all')),
     'COMMLENS_MATRIX_BY': Option('choice', 'none', False, ('none', 'region', 'slice', 'both')),
     'COMMLENS_MATRIX_PAIRS': Option('number', '65536', False, ()),

@@ -16,13 +16,13 @@ from commlens.page.pack import Packed, pack
 from commlens.profile import meta
 from commlens.waiting.text import (
     LEAST_WAITING,
-    clock_sentences,
     interval_text,
     last_text,
+    note_sentences,
     pattern_sentences,
     why_unsplit,
 )
-from commlens.waiting.waits import Wait, Waits, read_waits
+from commlens.waiting.waits import SAMPLING, Wait, Waits, read_waits
 
 SHARE = 0.05
 """Part of the budget for the ranks."""
@@ -35,7 +35,6 @@ RANK_COLUMNS = (
     "late_region",
 )  # fmt: skip
 
-SAMPLING = "COMMLENS_WAITING"
 REMEDY = "Run the program with this version of commlens, COMMLENS_DETAIL=full and COMMLENS_WAITING=1, the defaults."
 
 
@@ -133,7 +132,7 @@ def read_waiting(connection: sqlite3.Connection, budget: int) -> Waiting:
         "time_ns": found.time_ns,
         "lines": [line_of(wait, node_of) for wait in found.waits[:MOST_LINES]],
         "unsplit": [unsplit_of(row) for row in found.unsplit],
-        "clocks": [safe(sentence) for sentence in clock_sentences(found.clocks)],
+        "notes": [safe(sentence) for sentence in note_sentences(found)],
         "sql": dict(found.statements),
     }
     lost = [

@@ -79,12 +79,12 @@ SELECT MAX(CASE counter WHEN 'own_init_ns' THEN max END) AS init_ns,
        (SELECT MAX(ns) FROM overhead WHERE what = 'write') AS write_ns,
        (SELECT MAX(ns) FROM overhead WHERE what = 'store') AS store_ns,
        MAX(CASE counter WHEN 'own_collect_ns' THEN max END)
-         + (SELECT COALESCE(SUM(ns), 0) FROM (SELECT MAX(ns) AS ns FROM overhead GROUP BY what)) AS finalize_ns,
+         + (SELECT COALESCE(SUM(ns), 0) FROM (SELECT MAX(ns) AS ns FROM overhead WHERE what <> 'split' GROUP BY what)) AS finalize_ns,
        MAX(CASE counter WHEN 'own_call_ns' THEN max END) AS call_ns,
        SUM(CASE WHEN counter IN ('own_init_ns', 'own_calls_ns') THEN sum ELSE 0 END)
          + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks')
            * (MAX(CASE counter WHEN 'own_collect_ns' THEN max ELSE 0 END)
-              + (SELECT COALESCE(SUM(ns), 0) FROM (SELECT MAX(ns) AS ns FROM overhead GROUP BY what))) AS all_ns
+              + (SELECT COALESCE(SUM(ns), 0) FROM (SELECT MAX(ns) AS ns FROM overhead WHERE what <> 'split' GROUP BY what))) AS all_ns
   FROM scope JOIN spread ON spread.scope = scope.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
 
 NODES_SQL = "SELECT node, COUNT(*) AS ranks FROM rank GROUP BY node ORDER BY MIN(rank)"

@@ -32,6 +32,9 @@ LATE_RECEIVERS = (
     "MPI_Rsend",
     "MPI_Bsend",
 )  # what waits in them, waits for a receiver
+KINDS = ("messages", "requests", "collectives")
+"""In what ranks wait: requests may be of messages and of collectives."""
+
 LATE_EITHER = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
 
 REASONS = {
@@ -158,7 +161,7 @@ def in_region(wait: Wait) -> str:
 
 def how_late(wait: Wait) -> str:
     """Return which side of the messages is late."""
-    if wait.row["operation"] in LATE_EITHER:
+    if wait.row["operation"] in LATE_EITHER or wait.row["completes_collectives"]:
         return "It is late"
     return "It posts its receives late" if wait.row["operation"] in LATE_RECEIVERS else "It sends late"
 
@@ -266,11 +269,34 @@ def part_text(part: int, whole: int) -> str:
 
 def head_text(waits: Waits) -> str:
     """Return how much waiting there is, of which calls."""
-    kinds = {wait.is_message for wait in waits.waits}
+    kinds = {kind_of(wait) for wait in waits.waits}
     what = " and ".join(
-        name for name, is_there in (("messages", True), ("collectives", False)) if is_there in kinds
+        filter(None, [", ".join(k for k in KINDS[:-1] if k in kinds), KINDS[-1] * (KINDS[-1] in kinds)])
     )
     return f"{time_text(waits.waiting_ns)} of waiting in {time_text(waits.time_ns)} of {what} ({share_text(waits.waiting_ns / waits.time_ns)})"
+
+
+def kind_of(wait: Wait) -> str:
+    """Return in what a row waits, as one of KINDS."""
+    if not wait.is_message:
+        return "collectives"
+    return "requests" if wait.row["completes_collectives"] else "messages"
+
+
+def note_sentences(waits: Waits) -> list[str]:
+    """Return in sentences what limits the table."""
+    sentences = []
+    if waits.has_barriers:
+        sentences.append(
+            "COMMLENS_WAITING was barrier: commlens put a barrier before each blocking collective and sampled all of "
+            "them. The waiting is exact, but of a run that this made slower and another one."
+        )
+    if waits.unsampled:
+        names = ", ".join(f"{row['operation']} ({time_text(row['time_ns'])})" for row in waits.unsampled)
+        sentences.append(
+            f"Without samples, so that it is unknown how much of their time is waiting: {names}."
+        )
+    return [*sentences, *clock_sentences(waits.clocks)]
 
 
 def clock_sentences(clocks: Sequence[Mapping[str, Any]]) -> list[str]:

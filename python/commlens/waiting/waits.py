@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from commlens.profile import meta
 from commlens.profile.shape import has_rows, has_table
 from commlens.reports.waiting import refuse_without_samples
 from commlens.selection.conditions import comm_conditions, quoted, where
@@ -19,13 +20,19 @@ Row = dict[str, Any]
 Place = tuple[int, int, int]
 """Family, procedure and size bin."""
 
+SAMPLING = "COMMLENS_WAITING"
+
 MESSAGES = ("p2p", "completion")
-"""Classes of procedures that send or receive messages; the others are collectives."""
+"""Classes of procedures that send or receive messages, or complete collectives; the others are collectives."""
 
 SPLIT_SQL = """\
 SELECT split.family, split.op, split.bin, family.name AS communicator, family.size_min, family.size_max,
        op.name AS operation, op.class, split.calls, split.time_ns, split.samples, split.sampled_ns, split.waiting_ns,
-       split.operation_ns
+       split.operation_ns,
+       op.class = 'completion' AND EXISTS (
+         SELECT 1 FROM key JOIN comm ON comm.id = key.comm JOIN op AS started ON started.id = key.op
+          WHERE comm.family = split.family AND started.class = 'collective'
+            AND (started.name GLOB 'MPI_I*' OR started.name GLOB '*_init')) AS completes_collectives
   FROM split JOIN family ON family.family = split.family JOIN op ON op.id = split.op{chosen}
  ORDER BY split.waiting_ns DESC, split.time_ns DESC, communicator, operation, split.bin"""
 
@@ -65,6 +72,22 @@ SELECT comm.family, unsplit.op, unsplit.bin, family.name AS communicator, op.nam
        JOIN op ON op.id = unsplit.op{chosen}
  GROUP BY comm.family, unsplit.op, unsplit.bin, unsplit.reason
  ORDER BY calls DESC, communicator, operation, unsplit.bin, unsplit.reason"""
+
+UNSAMPLED_SQL = """\
+SELECT op.name AS operation, SUM(total.time_ns) AS time_ns
+  FROM key_total AS total JOIN key ON key.id = total.key JOIN op ON op.id = key.op
+       JOIN comm ON comm.id = key.comm JOIN family ON family.family = comm.family{chosen}
+ GROUP BY op.id
+HAVING SUM(total.time_ns) >= 0.01 * (SELECT SUM(time_ns) FROM key_total)
+ ORDER BY time_ns DESC, operation"""
+
+MAY_WAIT = (
+    "op.class IN ('p2p', 'completion', 'collective', 'neighbor', 'rma', 'comm')",
+    "op.name NOT GLOB 'MPI_I[a-z]*'",
+    "op.name NOT GLOB '*_init'",
+    "op.id NOT IN (SELECT op FROM sampled UNION SELECT op FROM unsplit)",
+)
+"""Conditions for procedures that may wait for other processes, but have no samples."""
 
 CLOCKS_SQL = """\
 SELECT clock.rank, rank.node, clock.calls, clock.drift_ppm, clock.error_ns, clock.excess_ns
@@ -109,7 +132,7 @@ class Wait:
 
     @property
     def is_message(self) -> bool:
-        """Whether the calls send or receive messages; otherwise all members make them."""
+        """Whether the calls send or receive messages, or complete requests; otherwise all members make them."""
         return self.row["class"] in MESSAGES
 
     @property
@@ -151,11 +174,21 @@ class Wait:
 
 @dataclass(frozen=True)
 class Waits:
-    """All rows, the sampled calls that could not be split, the clocks, and the statements that returned them."""
+    """All rows, the sampled calls that could not be split, the clocks, and the statements that returned them.
+
+    Attributes
+    ----------
+    unsampled : list of dict
+        Procedures without samples that may wait for other processes and take 1 % of the time in MPI or more.
+    has_barriers : bool
+        Whether commlens put a barrier before each blocking collective (COMMLENS_WAITING=barrier).
+    """
 
     waits: list[Wait]
     unsplit: list[Row]
     clocks: list[Row]
+    unsampled: list[Row] = field(default_factory=list)
+    has_barriers: bool = False
     statements: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -180,10 +213,12 @@ def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations:
         chosen.append(f"op.name IN ({', '.join(map(quoted, operations))})")
     # The statements read all counters, whether there are samples or not.
     split_sql, unsplit_sql = (sql.format(chosen=where(chosen)) for sql in (SPLIT_SQL, UNSPLIT_SQL))
+    unsampled_sql = UNSAMPLED_SQL.format(chosen=where([*chosen, *MAY_WAIT]))
     waits = read_split(connection, split_sql) if has_rows(connection, "sampled") else []
     unsplit = (
         [dict(row) for row in connection.execute(unsplit_sql)] if has_rows(connection, "unsplit") else []
     )
+    unsampled = [dict(row) for row in connection.execute(unsampled_sql)] if waits or unsplit else []
     clocks = [dict(row) for row in connection.execute(CLOCKS_SQL)] if has_table(connection, "clock") else []
     statements = [
         ("waits", split_sql),
@@ -191,9 +226,12 @@ def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations:
         ("ranks", RANKS_SQL),
         ("late", LATE_SQL),
         ("unsplit", unsplit_sql),
+        ("unsampled", unsampled_sql),
         ("clocks", CLOCKS_SQL),
     ]
-    return Waits(waits, unsplit, clocks, statements)
+    return Waits(
+        waits, unsplit, clocks, unsampled, meta.option(connection, SAMPLING) == "barrier", statements
+    )
 
 
 def read_split(connection: sqlite3.Connection, sql: str) -> list[Wait]:

@@ -47,6 +47,7 @@ static void collective(const char* name, MPI_Comm comm) {
   if (strcmp(name, "reduce") == 0) MPI_Reduce(data, result, n, MPI_INT, MPI_SUM, 0, comm);
   if (strcmp(name, "gather") == 0) MPI_Gather(data, n, MPI_INT, result, n, MPI_INT, 0, comm);
   if (strcmp(name, "allreduce") == 0) MPI_Allreduce(data, result, n, MPI_INT, MPI_SUM, comm);
+  if (strcmp(name, "scan") == 0) MPI_Scan(data, result, n, MPI_INT, MPI_SUM, comm);
   if (strcmp(name, "allgather") == 0) MPI_Allgather(data, n, MPI_INT, result, n, MPI_INT, comm);
   if (strcmp(name, "alltoall") == 0) MPI_Alltoall(data, n, MPI_INT, result, n, MPI_INT, comm);
   if (strcmp(name, "alltoallv") == 0)

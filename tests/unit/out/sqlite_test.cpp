@@ -194,7 +194,7 @@ TEST(what_is_stored_can_be_read_back) {
   CHECK_EQ(ask("SELECT COUNT(*), MIN(id), MAX(id) FROM op"),
            std::to_string(std::size(op_facts)) + "|0|" + std::to_string(std::size(op_facts) - 1));
   CHECK_EQ(ask("SELECT rank, what FROM overhead ORDER BY rank, what"),
-           std::string("0|agree\n0|call\n0|calls\n0|collect\n0|gather\n0|init\n0|store\n0|wait\n0|write\n"
+           std::string("0|agree\n0|call\n0|calls\n0|collect\n0|gather\n0|init\n0|split\n0|store\n0|wait\n0|write\n"
                        "1|call\n1|calls\n1|collect\n1|init\n1|wait"));
   CHECK_EQ(ask("SELECT what, ns FROM overhead WHERE what IN ('gather', 'agree', 'write', 'store') ORDER BY what"),
            std::string("agree|210\ngather|160\nstore|3000\nwrite|400"));

@@ -57,6 +57,24 @@ Profile profile_of(int ranks, int machines = 1) {
 }
 
 // Adds the counters of the calls of a rank.
+// Adds what a rank has sampled of the operations of a procedure with 64 to 127 bytes.
+void add_operations(Profile& profile, std::uint32_t op, int rank, std::vector<MessageRow> samples) {
+  ChannelEnd end;
+  end.comm = 1;
+  end.operation = peer_of_channel(operation_key(1, op, 7, 0));
+  end.from = end.to = end.rank = rank;
+  end.messages = end.all = samples.size();
+  end.samples = std::move(samples);
+  profile.channels.push_back(end);
+}
+
+// An operation that a call of MPI_Wait completes.
+MessageRow operation(std::uint64_t number, Ticks started, Ticks entered, Ticks spent, std::uint32_t flags = 0) {
+  MessageRow made = row(number, op::MPI_Wait, entered, spent, static_cast<int>(flags), false);
+  made.posted = 2 * started;
+  return made;
+}
+
 void count(Profile& profile, std::uint32_t op, int rank, std::uint64_t calls, Ns time) {
   Profile::Row counted{};
   counted.key = static_cast<std::uint32_t>(profile.keys.size());
@@ -399,6 +417,68 @@ TEST(damaged_channels_read_as_none) {
     WireReader in(bytes.data(), n);
     CHECK(read_channels(in).empty());
   }
+}
+
+TEST(a_call_that_completes_a_collective_waits_until_the_last_has_started_it) {
+  Profile profile = profile_of(3);
+  add_operations(profile, op::MPI_Iallreduce, 0, {operation(0, 10'000, 20'000, 50'000)});
+  add_operations(profile, op::MPI_Iallreduce, 1, {operation(0, 60'000, 61'000, 9'000)});
+  add_operations(profile, op::MPI_Iallreduce, 2, {operation(0, 11'000, 65'000, 7'000)});
+  for (int rank = 0; rank < 3; ++rank) count(profile, op::MPI_Wait, rank, 1, rank == 0 ? 50'000 : 9'000);
+  split_all(profile);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 0).waiting, 40'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 0).time, 50'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 1).waiting, 0u);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 1).late, 40'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 2).waiting, 0u);
+  CHECK_EQ(profile.unsplit.size(), 0u);
+}
+
+TEST(operations_with_a_root_wait_for_it_or_it_for_the_others) {
+  Profile profile = profile_of(2);
+  add_operations(profile, op::MPI_Ibcast, 0, {operation(0, 50'000, 51'000, 9'000, SampleFlag::root)});
+  add_operations(profile, op::MPI_Ibcast, 1, {operation(0, 10'000, 11'000, 45'000)});
+  add_operations(profile, op::MPI_Ireduce, 0, {operation(0, 100'000, 101'000, 70'000, SampleFlag::root)});
+  add_operations(profile, op::MPI_Ireduce, 1, {operation(0, 161'000, 162'000, 3'000)});
+  count(profile, op::MPI_Wait, 0, 2, 79'000);
+  count(profile, op::MPI_Wait, 1, 2, 48'000);
+  split_all(profile);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 0).waiting, 60'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 1).waiting, 39'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 0).late, 39'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 1).late, 60'000u);
+}
+
+TEST(operations_that_cannot_be_split_are_counted_once_with_the_reason) {
+  Profile profile = profile_of(2);
+  add_operations(profile, op::MPI_Iallreduce, 0, {operation(0, 10, 20, 50'000), operation(1, 60'000, 60'010, 100)});
+  // The first has no second member; in the second one, a member was done long before the other began.
+  add_operations(profile, op::MPI_Iallreduce, 1, {operation(1, 90'000, 90'010, 100)});
+  add_operations(profile, op::MPI_Iscan, 0, {operation(0, 100'000, 100'010, 100)});
+  add_operations(profile, op::MPI_Iscan, 1, {operation(0, 100'000, 100'010, 100)});
+  count(profile, op::MPI_Wait, 0, 3, 50'200);
+  count(profile, op::MPI_Wait, 1, 2, 200);
+  split_all(profile);
+  CHECK_EQ(profile.waiting.size(), 0u);
+  CHECK_EQ(unsplit(profile, Unsplit::members), 1u);
+  CHECK_EQ(unsplit(profile, Unsplit::unordered), 1u);
+  CHECK_EQ(unsplit(profile, Unsplit::prefix), 1u);
+}
+
+TEST(the_longest_wait_of_a_call_that_completes_an_operation_and_a_message_counts) {
+  Profile profile = profile_of(2);
+  add_end(profile, 0, 1, false, {row(0, op::MPI_Send, 30'000, 200)});
+  add_end(profile, 0, 1, true, {row(0, op::MPI_Waitall, 10'000, 60'000, 1, false)});
+  MessageRow first = operation(0, 9'000, 10'000, 60'000), second = operation(0, 50'000, 51'000, 3'000);
+  first.op = op::MPI_Waitall;
+  add_operations(profile, op::MPI_Iallreduce, 1, {first});
+  add_operations(profile, op::MPI_Iallreduce, 0, {second});
+  count(profile, op::MPI_Waitall, 1, 1, 60'000);
+  count(profile, op::MPI_Wait, 0, 1, 3'000);
+  count(profile, op::MPI_Send, 0, 1, 200);
+  split_all(profile);
+  CHECK_EQ(of_rank(profile, op::MPI_Waitall, 1).samples, 1u);
+  CHECK_EQ(of_rank(profile, op::MPI_Waitall, 1).waiting, 40'000u);
 }
 
 }  // namespace commlens

@@ -123,6 +123,30 @@ TEST(in_a_broadcast_the_others_wait_for_the_root_and_in_a_reduce_the_root_for_th
   CHECK_EQ(waited(reduce, 1) + waited(reduce, 2), 0u);
 }
 
+TEST(behind_a_barrier_all_wait_for_the_last_in_every_collective) {
+  for (const std::uint32_t op : {op::MPI_Bcast, op::MPI_Reduce, op::MPI_Scan, op::MPI_Alltoallv}) {
+    Profile profile = profile_of(3, {0, 0, 0});
+    add(profile, op, 4, 0, {{1000, 5000, 1000 + late_by}, {late_by + 700, late_by, 500}},
+        SampleFlag::barrier | SampleFlag::empty);
+    split_all(profile);
+    CHECK_EQ(waited(profile, 0), late_by);
+    CHECK_EQ(waited(profile, 1), late_by - 4000);
+    CHECK_EQ(waited(profile, 2), 0u);
+    CHECK_EQ(profile.unsplit.size(), 0u);
+  }
+}
+
+TEST(a_fence_is_split_like_a_barrier_unless_somebody_left_before_the_last_entered) {
+  Profile profile = profile_of(2, {0, 0});
+  add(profile, op::MPI_Win_fence, 0, 0, {{1000, 1000 + late_by}, {late_by + 700, 500}});
+  add(profile, op::MPI_Win_fence, 0, 1, {{200'000, 200'000 + late_by}, {700, 500}});
+  split_all(profile);
+  CHECK_EQ(waited(profile, 0), late_by);
+  CHECK_EQ(waited(profile, 1), 0u);
+  CHECK_EQ(unsplit(profile, Unsplit::unordered), 1u);
+  CHECK(!is_for_all(op::MPI_Win_fence));
+}
+
 TEST(across_machines_the_shortest_duration_is_that_of_the_last) {
   Profile profile = profile_of(3, {0, 1, 1});
   // The clock of the first machine is a second ahead.

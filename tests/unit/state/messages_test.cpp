@@ -175,4 +175,81 @@ TEST(cleared_messages_are_gone_and_the_numbers_go_on) {
   });
 }
 
+namespace {
+
+CommView view_of(std::uint32_t comm) {
+  CommView view{};
+  view.index = comm;
+  view.identity = Identity{1000} + comm;
+  return view;
+}
+
+ChannelSamples operations_here(std::uint64_t key) {
+  for (ChannelSamples& found : messages_here()) {
+    if (found.key == key) return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST(an_operation_is_sampled_when_it_is_complete) {
+  ask_for_sampled([](std::uint32_t c) noexcept { return Identity{1000} + c; });
+  Thread& thread = this_thread();
+  Channel& operations = *operations_of(view_of(60), 7, 4, false);
+  CHECK(&operations == operations_of(view_of(60), 7, 4, false));
+  CHECK(&operations != operations_of(view_of(60), 8, 4, false));
+  const Key wait = make_key(60, 9, 0, 0);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    thread.current.since = 100 * i;
+    if (is_due(operations, 0)) begin_operation(thread, operations, i + 1, SampleFlag::root);
+  }
+  CHECK_EQ(operations_here(operations.key).samples.size(), 0u);
+  // Completed in another order; the second one fails.
+  thread.current.since = 1000;
+  end_operation(thread, 3, wait, 1010);
+  drop_operation(2);
+  end_operation(thread, 2, wait, 1020);
+  thread.current.since = 2000;
+  end_operation(thread, 1, wait, 2010);
+  end_operation(thread, 1, wait, 3010);  // complete already
+  const ChannelSamples found = operations_here(operations.key);
+  CHECK_EQ(found.samples.size(), 2u);
+  CHECK_EQ(found.samples[0].number, 0u);
+  CHECK_EQ(found.samples[0].posted, 0u);
+  CHECK_EQ(found.samples[0].entered, 2000u);
+  CHECK_EQ(found.samples[0].left, 2010u);
+  CHECK_EQ(found.samples[1].number, 2u);
+  CHECK_EQ(found.samples[1].posted, 200u);
+  CHECK_EQ(found.samples[1].tag, static_cast<std::int32_t>(SampleFlag::root));
+}
+
+TEST(each_persistent_collective_has_a_channel_and_some_of_many_are_sampled) {
+  ask_for_sampled([](std::uint32_t c) noexcept { return Identity{1000} + c; });
+  std::set<Channel*> made;
+  int sampled = 0;
+  for (int i = 0; i < 4096; ++i) {
+    Channel* const channel = operations_of(view_of(61), 7, 4, true);
+    if (channel == nullptr) continue;
+    ++sampled;
+    made.insert(channel);
+    CHECK(i >= 64 || sampled == i + 1);
+  }
+  CHECK_EQ(static_cast<std::size_t>(sampled), made.size());
+  CHECK(sampled > 200 && sampled < 500);  // 64, and about 32 of each doubling after that
+}
+
+TEST(a_failed_operation_stops_those_of_its_communicator_but_not_its_messages) {
+  Channel& messages = channel(Flow::sent, 62, 1);
+  Channel& operations = *operations_of(view_of(62), 7, 4, false);
+  Thread& thread = this_thread();
+  if (is_due(operations, 0)) begin_operation(thread, operations, 1, 0);
+  stop_operations(62);
+  end_operation(thread, 1, make_key(62, 9, 0, 0), 10);
+  CHECK_EQ(operations_here(operation_key(62, 7, 4, 0)).samples.size(), 0u);
+  CHECK(operations_of(view_of(62), 7, 4, false) == nullptr);
+  pass(messages, 0, 4);
+  CHECK_EQ(samples_of(Flow::sent, 62, 1).samples.size(), 4u);
+}
+
 }  // namespace commlens

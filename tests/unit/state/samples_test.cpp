@@ -183,4 +183,19 @@ TEST(a_communicator_that_is_out_of_step_is_not_sampled_any_more) {
   });
 }
 
+TEST(all_calls_are_sampled_if_that_is_asked_for_and_those_behind_a_barrier_say_so) {
+  constexpr std::uint64_t calls = 100'000;  // more than fit into the usual memory
+  choose_sampling("barrier");
+  note_barriers(70);
+  call(stratum_of(70, 1), 0, calls);
+  call(stratum_of(71, 1), 0, 1);
+  const StratumSamples found = samples_of(70);
+  choose_sampling("1");
+  CHECK_EQ(found.samples.size(), calls);
+  CHECK_EQ(found.level, 0u);
+  CHECK_EQ(found.samples.back().number, calls - 1);
+  CHECK_EQ(found.samples.back().flags, SampleFlag::barrier);
+  CHECK_EQ(samples_of(71).samples.front().flags, 0u);
+}
+
 }  // namespace commlens
