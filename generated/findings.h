@@ -929,6 +929,155 @@ SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns
    AND waits.waiting_ns - 2 * error_ns >= 0.1 * total
    AND lasts.most_ns < (0.5 + 0.5 / lasts.members) * lasts.late_ns
  ORDER BY share DESC LIMIT 1)~"},
+    {R"~(rank {late} {how}[ in region {late_region}]: the others together wait {caused_ns:time} for it, longest in {op}[ on {communicator}], and it waits {own_ns:time} for them[; they wait {passed_ns:time} more for ranks that it delays])~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+family AS (WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined),
+split AS (WITH part AS (
+       SELECT comm, op, bin, rank, 1.0 * SUM(waiting_ns) / SUM(time_ns) AS share
+         FROM waiting GROUP BY comm, op, bin, rank HAVING SUM(time_ns) > 0),
+     counted AS (
+       SELECT key.comm, key.op, key.bin, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS time_ns
+         FROM cell JOIN key ON key.id = cell.key
+        WHERE EXISTS (SELECT 1 FROM sampled AS s WHERE s.op = key.op)
+        GROUP BY key.comm, key.op, key.bin, cell.rank),
+     waited AS (
+       SELECT comm.family, counted.op, counted.bin, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
+              1.0 * SUM(time_ns) * SUM(time_ns * share)
+              / NULLIF(SUM(CASE WHEN share IS NOT NULL THEN time_ns END), 0) AS waiting_ns
+         FROM counted JOIN comm ON comm.id = counted.comm LEFT JOIN part USING (comm, op, bin, rank)
+        GROUP BY comm.family, counted.op, counted.bin),
+     seen AS (
+       SELECT comm.family, op, bin, SUM(samples) AS samples, SUM(time_ns) AS sampled_ns
+         FROM sampled JOIN comm ON comm.id = sampled.comm GROUP BY comm.family, op, bin)
+SELECT family, op, bin, calls, time_ns, samples, sampled_ns, CAST(waiting_ns AS INTEGER) AS waiting_ns,
+       time_ns - CAST(waiting_ns AS INTEGER) AS operation_ns
+  FROM waited JOIN seen USING (family, op, bin) WHERE waiting_ns IS NOT NULL),
+region_path AS (WITH RECURSIVE walk(region, depth, path) AS (
+  SELECT id, 0, '' FROM region WHERE parent IS NULL
+  UNION ALL
+  SELECT region.id, walk.depth + 1, CASE walk.path WHEN '' THEN region.name ELSE walk.path || '/' || region.name END
+    FROM region JOIN walk ON region.parent = walk.region)
+SELECT region, depth, path FROM walk),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     messages AS (
+       SELECT split.family, split.op, split.bin, split.waiting_ns
+         FROM run CROSS JOIN split JOIN op ON op.id = split.op
+        WHERE mpi >= 0.1 * total AND op.class IN ('p2p', 'completion') AND split.waiting_ns > 0),
+     part AS (
+       SELECT comm.family, waiting.op, bin, rank, region, SUM(last) AS last, SUM(late_ns) AS late_ns,
+              SUM(waiting_ns) AS waiting_ns
+         FROM waiting JOIN comm ON comm.id = waiting.comm WHERE EXISTS (SELECT 1 FROM messages) GROUP BY 1, 2, 3, 4, 5),
+     seen AS (
+       SELECT family, op, bin, SUM(late_ns) AS late_ns, SUM(waiting_ns) AS waiting_ns FROM part GROUP BY 1, 2, 3),
+     -- the estimated waiting, divided among the ranks as in the samples
+     scaled AS (
+       SELECT family, op, rank, region, last, 1.0 * messages.waiting_ns * part.late_ns / seen.late_ns AS caused_ns,
+              1.0 * messages.waiting_ns * part.waiting_ns / seen.waiting_ns AS own_ns
+         FROM messages JOIN seen USING (family, op, bin) JOIN part USING (family, op, bin)
+        WHERE seen.late_ns > 0 AND seen.waiting_ns > 0),
+     per_rank AS (
+       SELECT rank AS late, SUM(last) AS calls, SUM(caused_ns) AS caused_ns, SUM(own_ns) AS own_ns,
+              MAX(0, SUM(caused_ns) - SUM(own_ns)) AS net_ns
+         FROM scaled GROUP BY rank),
+     sums AS (
+       SELECT COUNT(*) AS members, SUM(caused_ns) AS all_ns, SUM(net_ns) AS all_net_ns FROM per_rank),
+     -- an unknown error is taken to be as large as the waiting
+     error AS (
+       SELECT SUM(COALESCE(error_ns, 1.0 * sampled.waiting_ns / samples * collectives)) AS error_ns, SUM(samples) AS samples
+         FROM messages JOIN comm ON comm.family = messages.family
+                       JOIN sampled ON sampled.comm = comm.id AND sampled.op = messages.op AND sampled.bin = messages.bin),
+     cause AS (
+       SELECT late, calls, caused_ns, own_ns, members, all_ns, error_ns, samples, 1.0 * caused_ns / all_ns AS caused_share,
+              caused_ns < (0.5 + 0.5 / members) * all_ns AS begins_chain
+         FROM per_rank CROSS JOIN sums CROSS JOIN error
+        WHERE calls >= 10 AND own_ns <= 0.2 * caused_ns
+          AND (caused_ns >= (0.5 + 0.5 / members) * all_ns OR net_ns >= 0.8 * all_net_ns)
+        ORDER BY caused_ns DESC LIMIT 1),
+     -- ranks that are named because others wait for them in a collective
+     awaited AS (
+       SELECT rank
+         FROM (SELECT comm, op, rank, SUM(last) AS last, SUM(late_ns) AS late_ns
+                 FROM waiting JOIN op ON op.id = waiting.op WHERE op.class = 'collective' GROUP BY 1, 2, 3)
+              JOIN (SELECT comm, op, SUM(samples) AS samples, SUM(collectives) AS collectives FROM sampled GROUP BY 1, 2)
+              USING (comm, op)
+        WHERE last >= 0.5 * samples
+          AND 1.0 * late_ns / samples * collectives >= 0.1 * (SELECT elapsed FROM run)),
+     place AS (
+       SELECT scaled.op, scaled.family
+         FROM cause CROSS JOIN scaled WHERE rank = late GROUP BY 1, 2 ORDER BY SUM(scaled.caused_ns) DESC LIMIT 1),
+     work AS (
+       SELECT path
+         FROM cause CROSS JOIN scaled JOIN region_path ON region_path.region = scaled.region
+        WHERE rank = late AND scaled.region > 0 GROUP BY scaled.region
+       HAVING SUM(scaled.caused_ns) > 0.5 * MAX(cause.caused_ns))
+SELECT 1.0 * CASE WHEN begins_chain THEN all_ns ELSE caused_ns END / total AS share, late, cause.calls, cause.members, samples, caused_ns,
+       own_ns, caused_share, all_ns, error_ns, CASE WHEN begins_chain THEN all_ns - caused_ns END AS passed_ns,
+       op.name AS op, NULL AS site, CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, path AS late_region,
+       CASE WHEN op.name IN ('MPI_Send', 'MPI_Ssend', 'MPI_Rsend', 'MPI_Bsend') THEN 'posts its receives late'
+            WHEN op.name IN ('MPI_Sendrecv', 'MPI_Sendrecv_replace') THEN 'comes late to its messages'
+            ELSE 'sends late' END AS how
+  FROM run CROSS JOIN cause CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family
+           JOIN rank ON rank.rank = late LEFT JOIN work
+ WHERE CASE WHEN begins_chain THEN all_ns ELSE caused_ns END - 2 * error_ns >= 0.1 * total
+   AND NOT (is_plain AND most - average >= 0.1 * elapsed
+            AND rank.app_ns - rank.mpi_ns > (most + least) / 2)
+   AND late NOT IN (SELECT rank FROM awaited)
+   AND (ranks < 8
+        OR (SELECT SUM(CASE WHEN late IN (rank, peer) THEN messages ELSE 0 END) < 0.9 * SUM(messages)
+              FROM peer WHERE flow = (SELECT id FROM flow WHERE name = 'sent'))))~"},
 };
 // clang-format on
 

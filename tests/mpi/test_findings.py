@@ -50,6 +50,11 @@ FAULTS = {
         r"rank 0 arrives last in \d+\.\d % of the calls of MPI_Bcast on MPI_COMM_WORLD: the ranks that need it wait .* "
         r"for it alone, because it comes late out of other MPI calls",
     ),
+    "sender": (
+        4,
+        40,
+        r"rank 1 sends late: the others together wait .* for it, longest in MPI_Recv, and it waits .* for them",
+    ),
     "polling": (3, 2, r"rank 0 calls MPI_Iprobe [\d,]+ times{}, which takes \d\d\.\d % of its time"),
 }
 """Number of ranks, repeats or seconds, and the sentence, with braces where the call site is."""

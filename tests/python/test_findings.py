@@ -381,7 +381,7 @@ def test_explain_shows_the_first_findings_and_counts_the_others(run: Run, tmp_pa
 
 def test_explain_says_when_there_is_nothing_to_say(run: Run, small: Path) -> None:
     assert run("explain", small).stdout == (
-        "no finding: none of 15 rules applies to this run\n"
+        "no finding: none of 16 rules applies to this run\n"
         "what each rule looks for, and what it misses: docs/reference/findings.md\n"
     )
 
@@ -431,7 +431,7 @@ def test_the_queries_that_explain_prints_give_its_findings(run: Run, tmp_path: P
     queries = run("explain", "--sql", path).stdout.split(";\n")
     with closing(sqlite3.connect(path)) as connection:
         rows = [connection.execute(query).fetchall() for query in queries if query.strip()]
-    assert [len(found) for found in rows] == [1, *[0] * 14]
+    assert [len(found) for found in rows] == [1, *[0] * 15]
 
 
 APPLICATIONS = Path(__file__).resolve().parents[1] / "profiles" / "applications"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from browser import VIEWS, Browser, browser
 from test_findings_cases import CASES
+from test_findings_messages import late_sender
 from test_findings_recorded import regions, serves
 
 from commlens.findings._rules import RULES
@@ -21,6 +22,7 @@ BUILDS = {
     **{name: build for name, (build, _) in CASES.items()},
     "uneven region": regions({"A": 2, "B": 4}, {"A": 4.5, "B": 1.5}, {"A": 2, "B": 4}, {"A": 2, "B": 4}),
     "serving rank": serves(8, 3, 1),
+    "late peer": late_sender(),
 }
 
 

@@ -12,8 +12,17 @@ from typing import Any, NamedTuple, TypeVar
 
 from commlens.base.errors import CommlensError
 from commlens.compare.match import Node
-from commlens.compare.model import NO_BIN, SHARE_TESTED, Merged, algorithms_text, finite, merge, total
-from commlens.compare.read import Counts, RunData
+from commlens.compare.model import (
+    NO_BIN,
+    SHARE_TESTED,
+    Merged,
+    algorithms_text,
+    finite,
+    median_split,
+    merge,
+    total,
+)
+from commlens.compare.read import Counts, RunData, Split
 from commlens.compare.statistics import (
     ALPHA,
     FEWEST_FOR_INTERVAL,
@@ -88,6 +97,9 @@ class GroupRow:
         The matched family; None for the whole run.
     ran : list of str
         Algorithms of the collective in each group; empty if not measured.
+    splits : list of Split or None
+        The time in each group in two parts, medians over its runs; None if no run has samples, or if other rows have the
+        same calls in other regions. Empty for the whole run.
     fastest : int
         Index of the group with the smallest median; its entry in `against` is None.
     """
@@ -102,6 +114,7 @@ class GroupRow:
     fastest: int
     against: list[Against | None]
     ran: list[str] = field(default_factory=list)
+    splits: list[Split | None] = field(default_factory=list)
 
     @property
     def slower(self) -> list[int]:
@@ -200,13 +213,15 @@ def compare_groups(
 
 def _rows(merged: Merged, groups: list[Group]) -> list[tuple[GroupRow, list[Counts]]]:
     """Return the rows below those of the whole run, each with the counts of all runs."""
-    ran = _parts(merged.ran([run for group in groups for run in group.runs]), groups)
+    runs = [run for group in groups for run in group.runs]
+    ran, splits = _parts(merged.ran(runs), groups), _parts(merged.splits(runs), groups)
     rows = []
     for (node, path, operation, size), counts in merged.table.items():
         first = merged.nodes[node].first
         names = (node, first.label, first.origin, path, operation, size)
         row = _row(names, counts, groups)
         row.ran = [algorithms_text(part, (node, operation, size)) for part in ran]
+        row.splits = [median_split(part, (node, operation, size)) for part in splits]
         rows.append((row, counts))
     return rows
 
@@ -294,6 +309,7 @@ def row_dicts(result: Grouped) -> list[dict[str, Any]]:
                 continue
             against = row.against[i]
             low, high = (against.interval if against else None) or (None, None)
+            waiting, operation = (row.splits[i] if row.splits else None) or (None, None)
             found.append(
                 {
                     "family": row.family,
@@ -305,6 +321,8 @@ def row_dicts(result: Grouped) -> list[dict[str, Any]]:
                     "runs": len(group.runs),
                     "algorithm": row.ran[i] if row.ran else "",
                     **each._asdict(),
+                    "waiting_ns": waiting,
+                    "operation_ns": operation,
                     "fastest": i == row.fastest,
                     "change": finite(against.ratio) if against else None,
                     "low": low,

@@ -9,7 +9,7 @@ from commlens.compare.match import Node
 from commlens.compare.model import rule_of
 from commlens.compare.outliers import outliers
 from commlens.compare.statistics import runs_needed
-from commlens.compare.text import bin_text, name_of_row, outlier_line, say_algorithms
+from commlens.compare.text import bin_text, name_of_row, outlier_line, say_algorithms, say_split
 from commlens.render.table import Column, Table
 from commlens.render.units import many, path_text, time_text
 
@@ -182,6 +182,14 @@ def draw(result: Grouped, top: int | None) -> Table:
                 ]
             )
             say_algorithms(table, [(group.letter, name) for group, name in zip(result.groups, row.ran)])
+            say_split(
+                table,
+                [
+                    (group.letter, parts)
+                    for group, parts, each in zip(result.groups, row.splits, row.groups)
+                    if each is not None
+                ],
+            )
         if top is not None and len(rows) > top:
             table.say(f"and {many(len(rows) - top, 'more row')}", "  ")
     if len(families) > len(shown):

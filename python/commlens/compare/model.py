@@ -210,8 +210,16 @@ class Merged(NamedTuple):
         ]
 
     def splits(self, runs: Sequence[RunData]) -> list[Splits]:
-        """Return the time of collectives in two parts in each run, by node, procedure and size bin."""
-        rows = Counter((node, operation, size) for node, _, operation, size in self.table)
+        """Return the time of messages and collectives in two parts in each run, by node, procedure and size bin.
+
+        Samples are not divided by region: calls in several regions have no parts, also if only one of these is selected.
+        """
+        rows = Counter(
+            (node, operation, size)
+            for node, _, operation, size in {
+                (places[key.family], *key[1:]) for run, places in zip(runs, self.places) for key in run.rows
+            }
+        )
         found = [
             {(places[family], op, size): parts for (family, op, size), parts in run.splits.items()}
             for run, places in zip(runs, self.places)

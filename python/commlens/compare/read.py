@@ -35,7 +35,7 @@ Algorithms = dict[tuple[int, str, int], frozenset[str]]
 
 
 class Split(NamedTuple):
-    """Time of a collective, sum over all ranks and regions, estimated: waiting for other ranks, and the operation itself."""
+    """Time of an operation, sum over all ranks and regions, estimated: waiting for other ranks, and the rest."""
 
     waiting_ns: float
     operation_ns: float
@@ -250,7 +250,7 @@ def read_run(path: str, selection: Selection) -> RunData:
 
 
 def read_splits(connection: sqlite3.Connection) -> Splits:
-    """Return the time of collectives in two parts; empty if the run has no samples."""
+    """Return the time of messages and collectives in two parts; empty if the run has no samples."""
     if not (has_table(connection, "sampled") and has_rows(connection, "sampled")):
         return {}
     return {

@@ -211,14 +211,14 @@ def say_algorithms(table: Table, ran: Sequence[tuple[str, str]]) -> None:
         table.say(f"algorithm: {text}", "    ")
 
 
-def say_split(table: Table, split: tuple[Split | None, Split | None]) -> None:
-    """Add a line about waiting and operation of a collective on both sides, if one side knows them."""
-    if split == (None, None):
+def say_split(table: Table, splits: Sequence[tuple[str, Split | None]]) -> None:
+    """Add a line about waiting and operation in sides or groups, given with their letters, if one is known."""
+    if not any(parts for _, parts in splits):
         return
     waits, operations = (
         ", ".join(
-            f"{side} {time_text(round(parts[part])) if parts else 'not sampled'}"
-            for side, parts in zip("AB", split)
+            f"{letter} {time_text(round(parts[part])) if parts else 'not sampled'}"
+            for letter, parts in splits
         )
         for part in (0, 1)
     )
@@ -247,7 +247,7 @@ def draw(comparison: Comparison, top: int | None) -> Table:
             colour = {"slower": "red", "faster": "green"}.get(verdict(row, comparison), "")
             table.add([f"  {row.operation}", bin_text(row.bin), *cells(row, comparison)], colour)
             say_algorithms(table, list(zip("AB", row.ran)))
-            say_split(table, row.split)
+            say_split(table, list(zip("AB", row.split)))
         if top is not None and len(groups[node]) > top:
             table.say(f"and {len(groups[node]) - top:,} more rows", "  ")
     if len(groups) > len(shown):

@@ -14,13 +14,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from commlens.base.outputs import finite
+from commlens.export import waiting
+from commlens.export.keys import key_lists
 from commlens.profile.shape import has_table
 
 Ranges = Sequence[tuple[int, int]]
-
-KEYS_AT_ONCE = 10_000
-"""Number of keys in one statement: SQLite accepts at most a million bytes of SQL."""
-
 
 # Values of each metric of the application for nodes without a record.
 NO_VALUES = {"count": 0, "sum": 0.0, "min": None, "max": None}
@@ -44,7 +42,8 @@ class Values(NamedTuple):
     bytes_sent, bytes_received : int
         Of operations; else 0, so that they can be added up.
     metric_values : tuple of float or None
-        Metrics that the application recorded here, in the order of `CallTree.metrics`.
+        Metrics that the application recorded here, in the order of `CallTree.metrics`; then the estimated waiting in s, if
+        the profile has samples: 0 but for operations, None if it is not known.
     """
 
     rank: int
@@ -103,6 +102,9 @@ class CallTree:
             taken: dict[str, int] = {}
             for id, name, unit in connection.execute("SELECT id, name, unit FROM metric ORDER BY id"):
                 self.metrics[id] = apart(f"{name} [{unit}]" if unit else name, taken)
+        self._waiting = (
+            waiting.Waiting(connection, unfold) if mpi and waiting.has_samples(connection) else None
+        )
         self._grow(unfold)
 
     def narrowed(self, rank: int) -> CallTree:
@@ -164,16 +166,25 @@ class CallTree:
         The exclusive time of the root is the time from MPI_Init to MPI_Finalize minus that of regions and MPI calls. It
         is 0 if these take longer, because regions may begin earlier and times of threads are added.
         """
-        rows, recorded = dict(self._rows(node)), self._metric_values(node)
+        rows, recorded, waits = dict(self._rows(node)), self._metric_values(node), self._waits(node)
         none = tuple(NO_VALUES.values()) * len(self.metrics)
         absent = (0,) * 6
         return (
-            Values._make((rank, *rows.get(rank, absent), recorded.get(rank, none))) for rank in self.ranks
+            Values._make((rank, *rows.get(rank, absent), (*recorded.get(rank, none), *waits.get(rank, ()))))
+            for rank in self.ranks
         )
 
     def metric_names(self) -> list[str]:
         """Return the names of the entries of `Values.metric_values`."""
-        return [f"{metric} {what}" for metric in self.metrics.values() for what in NO_VALUES]
+        recorded = [f"{metric} {what}" for metric in self.metrics.values() for what in NO_VALUES]
+        return [*recorded, waiting.NAME] if self._waiting else recorded
+
+    def _waits(self, node: Node) -> dict[int, tuple[float | None]]:
+        """Return the waiting in a node on every rank; empty without samples."""
+        if self._waiting is None:
+            return {}
+        found = self._waiting.seconds(node.keys) if node.kind == "operation" else {}
+        return {rank: (None if found is None else found.get(rank, 0.0),) for rank in self.ranks}
 
     def _metric_values(self, node: Node) -> dict[int, tuple[float | None, ...]]:
         """Return the metrics that the application recorded in a region, by rank."""
@@ -225,8 +236,7 @@ class CallTree:
     def _cells(self, keys: list[int]) -> dict[int, tuple[int, ...]]:
         """Return calls, time and bytes of some keys by rank."""
         total: dict[int, tuple[int, ...]] = {}
-        for begin in range(0, len(keys), KEYS_AT_ONCE):
-            some = ", ".join(map(str, keys[begin : begin + KEYS_AT_ONCE]))
+        for some in key_lists(keys):
             for rank, *row in self.connection.execute(
                 "SELECT rank, SUM(calls), SUM(time_ns), SUM(bytes_sent), SUM(bytes_received)"
                 f" FROM cell WHERE key IN ({some}) AND {self._only} GROUP BY rank"

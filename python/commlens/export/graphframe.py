@@ -12,6 +12,7 @@ from typing import IO, Any
 from commlens.base.packages import load
 from commlens.base.progress import tracked
 from commlens.export.calltree import CallTree, Ranges, Values
+from commlens.export.waiting import NAME as WAITING
 from commlens.profile import open_profile
 from commlens.profile.meta import is_summary, no_single_ranks
 from commlens.selection.names import check_ranks
@@ -25,7 +26,10 @@ PROFILE = "profile"
 
 def exclusive(tree: CallTree) -> list[str]:
     """Return the names of the metrics that can be summed over the nodes."""
-    return [*EXCLUSIVE, *(name for name in tree.metric_names() if name.endswith((" count", " sum")))]
+    return [
+        *EXCLUSIVE,
+        *(name for name in tree.metric_names() if name == WAITING or name.endswith((" count", " sum"))),
+    ]
 
 
 def metrics(row: Values, metric_names: list[str]) -> dict[str, float | None]:

@@ -622,4 +622,90 @@ SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns
    AND lasts.most_ns < (0.5 + 0.5 / lasts.members) * lasts.late_ns
  ORDER BY share DESC LIMIT 1""",
     ),
+    Rule(
+        name='late_peer',
+        title='The others wait for messages of the same rank',
+        show='waiting',
+        text='rank {late} {how}[ in region {late_region}]: the others together wait {caused_ns:time} for it, longest in {op}[ on {communicator}], and it waits {own_ns:time} for them[; they wait {passed_ns:time} more for ranks that it delays]',
+        advice='Let this rank send, or post its receives, before its other work; or give that work to other ranks. If it comes late out of other MPI calls, look for whom it waits there (commlens waits --ranks).',
+        reason='Samples of both ends of a message tell which one came last, and how long the other waited (table waiting). Below 10 % of the run it is not worth the search; the estimate less twice its standard error must reach this. With fewer than 10 sampled calls that waited for it, a rank may have been late by chance. Of two ranks each causes half of the waiting by chance, so more is required the fewer they are. A rank that waits longer than a fifth of what it causes passes on the delay of another one. A chain of delays begins at a rank that waits as little, if it has four fifths of what all ranks cause beyond their own waiting; without its delay none of them would wait.',
+        misses='Runs with COMMLENS_WAITING=0 or COMMLENS_MATRIX=off, and messages without samples. Several late ranks, or ranks that are late in turns. A rank that also works longest of all has the finding late_ranks instead; a rank for which the others wait in a collective, too, has the finding of the collective. A rank at one end of nine of ten messages among 8 or more ranks: see one_rank_serves.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_samples': 10, 'least_part': 0.5, 'most_own': 0.2, 'least_of_chain': 0.8, 'fewest_served': 8, 'most_served': 0.9},
+        evidence=(
+            ('members', 'ranks that wait for messages, or for which others wait', 'count'),
+            ('samples', 'sampled calls', 'count'),
+            ('calls', 'sampled calls that waited for this rank', 'count'),
+            ('all_ns', 'estimated waiting for messages, sum over the ranks', 'time'),
+            ('error_ns', 'its standard error', 'time'),
+            ('caused_share', 'part of it that is for this rank', 'share'),
+            ('own_ns', 'waiting of this rank for others', 'time'),
+        ),
+        sql=COMMON + """
+     messages AS (
+       SELECT split.family, split.op, split.bin, split.waiting_ns
+         FROM run CROSS JOIN split JOIN op ON op.id = split.op
+        WHERE mpi >= 0.1 * total AND op.class IN ('p2p', 'completion') AND split.waiting_ns > 0),
+     part AS (
+       SELECT comm.family, waiting.op, bin, rank, region, SUM(last) AS last, SUM(late_ns) AS late_ns,
+              SUM(waiting_ns) AS waiting_ns
+         FROM waiting JOIN comm ON comm.id = waiting.comm WHERE EXISTS (SELECT 1 FROM messages) GROUP BY 1, 2, 3, 4, 5),
+     seen AS (
+       SELECT family, op, bin, SUM(late_ns) AS late_ns, SUM(waiting_ns) AS waiting_ns FROM part GROUP BY 1, 2, 3),
+     -- the estimated waiting, divided among the ranks as in the samples
+     scaled AS (
+       SELECT family, op, rank, region, last, 1.0 * messages.waiting_ns * part.late_ns / seen.late_ns AS caused_ns,
+              1.0 * messages.waiting_ns * part.waiting_ns / seen.waiting_ns AS own_ns
+         FROM messages JOIN seen USING (family, op, bin) JOIN part USING (family, op, bin)
+        WHERE seen.late_ns > 0 AND seen.waiting_ns > 0),
+     per_rank AS (
+       SELECT rank AS late, SUM(last) AS calls, SUM(caused_ns) AS caused_ns, SUM(own_ns) AS own_ns,
+              MAX(0, SUM(caused_ns) - SUM(own_ns)) AS net_ns
+         FROM scaled GROUP BY rank),
+     sums AS (
+       SELECT COUNT(*) AS members, SUM(caused_ns) AS all_ns, SUM(net_ns) AS all_net_ns FROM per_rank),
+     -- an unknown error is taken to be as large as the waiting
+     error AS (
+       SELECT SUM(COALESCE(error_ns, 1.0 * sampled.waiting_ns / samples * collectives)) AS error_ns, SUM(samples) AS samples
+         FROM messages JOIN comm ON comm.family = messages.family
+                       JOIN sampled ON sampled.comm = comm.id AND sampled.op = messages.op AND sampled.bin = messages.bin),
+     cause AS (
+       SELECT late, calls, caused_ns, own_ns, members, all_ns, error_ns, samples, 1.0 * caused_ns / all_ns AS caused_share,
+              caused_ns < (0.5 + 0.5 / members) * all_ns AS begins_chain
+         FROM per_rank CROSS JOIN sums CROSS JOIN error
+        WHERE calls >= 10 AND own_ns <= 0.2 * caused_ns
+          AND (caused_ns >= (0.5 + 0.5 / members) * all_ns OR net_ns >= 0.8 * all_net_ns)
+        ORDER BY caused_ns DESC LIMIT 1),
+     -- ranks that are named because others wait for them in a collective
+     awaited AS (
+       SELECT rank
+         FROM (SELECT comm, op, rank, SUM(last) AS last, SUM(late_ns) AS late_ns
+                 FROM waiting JOIN op ON op.id = waiting.op WHERE op.class = 'collective' GROUP BY 1, 2, 3)
+              JOIN (SELECT comm, op, SUM(samples) AS samples, SUM(collectives) AS collectives FROM sampled GROUP BY 1, 2)
+              USING (comm, op)
+        WHERE last >= 0.5 * samples
+          AND 1.0 * late_ns / samples * collectives >= 0.1 * (SELECT elapsed FROM run)),
+     place AS (
+       SELECT scaled.op, scaled.family
+         FROM cause CROSS JOIN scaled WHERE rank = late GROUP BY 1, 2 ORDER BY SUM(scaled.caused_ns) DESC LIMIT 1),
+     work AS (
+       SELECT path
+         FROM cause CROSS JOIN scaled JOIN region_path ON region_path.region = scaled.region
+        WHERE rank = late AND scaled.region > 0 GROUP BY scaled.region
+       HAVING SUM(scaled.caused_ns) > 0.5 * MAX(cause.caused_ns))
+SELECT 1.0 * CASE WHEN begins_chain THEN all_ns ELSE caused_ns END / total AS share, late, cause.calls, cause.members, samples, caused_ns,
+       own_ns, caused_share, all_ns, error_ns, CASE WHEN begins_chain THEN all_ns - caused_ns END AS passed_ns,
+       op.name AS op, NULL AS site, CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, path AS late_region,
+       CASE WHEN op.name IN ('MPI_Send', 'MPI_Ssend', 'MPI_Rsend', 'MPI_Bsend') THEN 'posts its receives late'
+            WHEN op.name IN ('MPI_Sendrecv', 'MPI_Sendrecv_replace') THEN 'comes late to its messages'
+            ELSE 'sends late' END AS how
+  FROM run CROSS JOIN cause CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family
+           JOIN rank ON rank.rank = late LEFT JOIN work
+ WHERE CASE WHEN begins_chain THEN all_ns ELSE caused_ns END - 2 * error_ns >= 0.1 * total
+   AND NOT (is_plain AND most - average >= 0.1 * elapsed
+            AND rank.app_ns - rank.mpi_ns > (most + least) / 2)
+   AND late NOT IN (SELECT rank FROM awaited)
+   AND (ranks < 8
+        OR (SELECT SUM(CASE WHEN late IN (rank, peer) THEN messages ELSE 0 END) < 0.9 * SUM(messages)
+              FROM peer WHERE flow = (SELECT id FROM flow WHERE name = 'sent')))""",
+    ),
 )

@@ -120,6 +120,22 @@ static void root(int repeats) {
   }
 }
 
+/* All ranks work equally long, but rank 1 before its messages to the others, and the others after these. */
+static void sender(int repeats) {
+  int data = 0;
+  for (int i = 0; i < repeats; ++i) {
+    if (rank == 1) {
+      work(40);
+      for (int to = 0; to < size; ++to)
+        if (to != rank) MPI_Send(&data, 1, MPI_INT, to, 7, MPI_COMM_WORLD);
+    } else {
+      MPI_Recv(&data, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      work(40);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 /* The pairs do the same, but in the last one the members come late in turns. */
 static void slow(int repeats) {
   MPI_Comm pairs;
@@ -164,9 +180,9 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(int);
-  } faults[] = {{"late", late},     {"tiny", tiny},       {"chain", chain}, {"uneven", uneven},
-                {"loop", loop},     {"polling", polling}, {"turns", turns}, {"slow", slow},
-                {"serves", serves}, {"steps", steps},     {"root", root},   {"healthy", healthy}};
+  } faults[] = {{"late", late},       {"tiny", tiny},     {"chain", chain},    {"uneven", uneven}, {"loop", loop},
+                {"polling", polling}, {"turns", turns},   {"slow", slow},      {"serves", serves}, {"steps", steps},
+                {"root", root},       {"sender", sender}, {"healthy", healthy}};
   if (argc != 3) return 2;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
