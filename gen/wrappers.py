@@ -141,14 +141,14 @@ def counted(w: Wrapped) -> list[str]:
             else f"  if (rc == MPI_SUCCESS) volume.received = {bytes_received};"
         )
     cell = "" if w.words is None else "Cell& cell = "
-    if w.is_sampled:
-        lines.append("  call.meet(comm_view, volume, rc);")
     if w.is_operation:
         lines.append(f"  call.begin_in(comm_view, volume, rc, {'true' if w.is_persistent else 'false'});")
     if w.request is not None:
         lines.append(f"  {cell}call.record_request(comm_view, {volume}, rc, {w.request.name}, {w.flags});")
     else:
         lines.append(f"  {cell}call.record(comm_view, {volume});")
+    if w.is_sampled:
+        lines.append("  call.meet(comm_view, volume, rc);")
     if w.has_unnumbered_receive:
         lines.append("  stop_messages(comm_view.index);  // the message that it receives will have no number")
     if w.peers == "two_sided":
@@ -231,7 +231,7 @@ def barriers_file(exported: list[Wrapped]) -> str:
         parts.append(
             f"template <Entry entry>\n"
             f"int meet_{name}({w.form.definition}) {{\n"
-            f"  const Meeting meeting({w.op}, {comm.name});\n"
+            f"  meet({w.op}, {comm.name});\n"
             f"  return behind_barrier(&meet_{name}<entry>, entry, {w.slot})({w.form.arguments});\n}}\n"
         )
         table.append(f"  wrap(functions, {w.slot}, &meet_{name}<Entry::mpi>, &meet_{name}<Entry::pmpi>);")

@@ -8,199 +8,199 @@ namespace {
 
 template <Entry entry>
 int meet_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Allgather, comm);
+  meet(op::MPI_Allgather, comm);
   return behind_barrier(&meet_MPI_Allgather<entry>, entry, 6)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Allgather, comm);
+  meet(op::MPI_Allgather, comm);
   return behind_barrier(&meet_MPI_Allgather_c<entry>, entry, 7)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Allgatherv, comm);
+  meet(op::MPI_Allgatherv, comm);
   return behind_barrier(&meet_MPI_Allgatherv<entry>, entry, 10)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Allgatherv, comm);
+  meet(op::MPI_Allgatherv, comm);
   return behind_barrier(&meet_MPI_Allgatherv_c<entry>, entry, 11)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Allreduce, comm);
+  meet(op::MPI_Allreduce, comm);
   return behind_barrier(&meet_MPI_Allreduce<entry>, entry, 15)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Allreduce, comm);
+  meet(op::MPI_Allreduce, comm);
   return behind_barrier(&meet_MPI_Allreduce_c<entry>, entry, 16)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Alltoall, comm);
+  meet(op::MPI_Alltoall, comm);
   return behind_barrier(&meet_MPI_Alltoall<entry>, entry, 19)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Alltoall, comm);
+  meet(op::MPI_Alltoall, comm);
   return behind_barrier(&meet_MPI_Alltoall_c<entry>, entry, 20)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Alltoallv, comm);
+  meet(op::MPI_Alltoallv, comm);
   return behind_barrier(&meet_MPI_Alltoallv<entry>, entry, 23)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Alltoallv, comm);
+  meet(op::MPI_Alltoallv, comm);
   return behind_barrier(&meet_MPI_Alltoallv_c<entry>, entry, 24)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Alltoallw, comm);
+  meet(op::MPI_Alltoallw, comm);
   return behind_barrier(&meet_MPI_Alltoallw<entry>, entry, 27)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Alltoallw, comm);
+  meet(op::MPI_Alltoallw, comm);
   return behind_barrier(&meet_MPI_Alltoallw_c<entry>, entry, 28)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Barrier(MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Barrier, comm);
+  meet(op::MPI_Barrier, comm);
   return behind_barrier(&meet_MPI_Barrier<entry>, entry, 34)(comm);
 }
 
 template <Entry entry>
 int meet_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Bcast, comm);
+  meet(op::MPI_Bcast, comm);
   return behind_barrier(&meet_MPI_Bcast<entry>, entry, 36)(buffer, count, datatype, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Bcast, comm);
+  meet(op::MPI_Bcast, comm);
   return behind_barrier(&meet_MPI_Bcast_c<entry>, entry, 37)(buffer, count, datatype, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Exscan, comm);
+  meet(op::MPI_Exscan, comm);
   return behind_barrier(&meet_MPI_Exscan<entry>, entry, 112)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Exscan, comm);
+  meet(op::MPI_Exscan, comm);
   return behind_barrier(&meet_MPI_Exscan_c<entry>, entry, 113)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Gather, comm);
+  meet(op::MPI_Gather, comm);
   return behind_barrier(&meet_MPI_Gather<entry>, entry, 207)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Gather, comm);
+  meet(op::MPI_Gather, comm);
   return behind_barrier(&meet_MPI_Gather_c<entry>, entry, 208)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Gatherv, comm);
+  meet(op::MPI_Gatherv, comm);
   return behind_barrier(&meet_MPI_Gatherv<entry>, entry, 211)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Gatherv, comm);
+  meet(op::MPI_Gatherv, comm);
   return behind_barrier(&meet_MPI_Gatherv_c<entry>, entry, 212)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Reduce, comm);
+  meet(op::MPI_Reduce, comm);
   return behind_barrier(&meet_MPI_Reduce<entry>, entry, 383)(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Reduce, comm);
+  meet(op::MPI_Reduce, comm);
   return behind_barrier(&meet_MPI_Reduce_c<entry>, entry, 384)(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Reduce_scatter, comm);
+  meet(op::MPI_Reduce_scatter, comm);
   return behind_barrier(&meet_MPI_Reduce_scatter<entry>, entry, 389)(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Reduce_scatter, comm);
+  meet(op::MPI_Reduce_scatter, comm);
   return behind_barrier(&meet_MPI_Reduce_scatter_c<entry>, entry, 390)(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Reduce_scatter_block, comm);
+  meet(op::MPI_Reduce_scatter_block, comm);
   return behind_barrier(&meet_MPI_Reduce_scatter_block<entry>, entry, 391)(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Reduce_scatter_block, comm);
+  meet(op::MPI_Reduce_scatter_block, comm);
   return behind_barrier(&meet_MPI_Reduce_scatter_block_c<entry>, entry, 392)(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Scan, comm);
+  meet(op::MPI_Scan, comm);
   return behind_barrier(&meet_MPI_Scan<entry>, entry, 417)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Scan, comm);
+  meet(op::MPI_Scan, comm);
   return behind_barrier(&meet_MPI_Scan_c<entry>, entry, 418)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Scatter, comm);
+  meet(op::MPI_Scatter, comm);
   return behind_barrier(&meet_MPI_Scatter<entry>, entry, 421)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Scatter, comm);
+  meet(op::MPI_Scatter, comm);
   return behind_barrier(&meet_MPI_Scatter_c<entry>, entry, 422)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Scatterv, comm);
+  meet(op::MPI_Scatterv, comm);
   return behind_barrier(&meet_MPI_Scatterv<entry>, entry, 425)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 template <Entry entry>
 int meet_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Meeting meeting(op::MPI_Scatterv, comm);
+  meet(op::MPI_Scatterv, comm);
   return behind_barrier(&meet_MPI_Scatterv_c<entry>, entry, 426)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 

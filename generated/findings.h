@@ -803,7 +803,8 @@ whole AS (
      per_rank AS (
        SELECT comm, op, rank, SUM(last) AS last, SUM(late_ns) AS late_ns, SUM(outside_ns) AS outside_ns
          FROM run CROSS JOIN waiting JOIN op ON op.id = waiting.op
-        WHERE mpi >= 0.1 * total AND op.class = 'collective' GROUP BY 1, 2, 3),
+        WHERE mpi >= 0.1 * total AND op.class = 'collective'
+          AND op.name NOT IN ('MPI_Scan', 'MPI_Exscan') GROUP BY 1, 2, 3),
      per_comm AS (
        SELECT comm, op, COUNT(*) AS members, SUM(outside_ns) AS outside_ns FROM per_rank GROUP BY 1, 2),
      counted AS (
@@ -908,7 +909,8 @@ whole AS (
      waits AS (
        SELECT split.family, split.op, SUM(time_ns) AS time_ns, SUM(waiting_ns) AS waiting_ns
          FROM run CROSS JOIN split JOIN op ON op.id = split.op
-        WHERE mpi >= 0.1 * total AND op.class = 'collective' GROUP BY 1, 2),
+        WHERE mpi >= 0.1 * total AND op.class = 'collective'
+          AND op.name NOT IN ('MPI_Scan', 'MPI_Exscan') GROUP BY 1, 2),
      known AS (
        SELECT comm.family, op, SUM(samples) AS samples, SUM(collectives) AS collectives,
               CASE WHEN COUNT(error_ns) = COUNT(*) THEN SUM(error_ns) END AS error_ns
@@ -1050,7 +1052,8 @@ whole AS (
      awaited AS (
        SELECT rank
          FROM (SELECT comm, op, rank, SUM(last) AS last, SUM(late_ns) AS late_ns
-                 FROM waiting JOIN op ON op.id = waiting.op WHERE op.class = 'collective' GROUP BY 1, 2, 3)
+                 FROM waiting JOIN op ON op.id = waiting.op
+                WHERE op.class = 'collective' AND op.name NOT IN ('MPI_Scan', 'MPI_Exscan') GROUP BY 1, 2, 3)
               JOIN (SELECT comm, op, SUM(samples) AS samples, SUM(collectives) AS collectives FROM sampled GROUP BY 1, 2)
               USING (comm, op)
         WHERE last >= 0.5 * samples
@@ -1068,6 +1071,10 @@ SELECT 1.0 * CASE WHEN begins_chain THEN all_ns ELSE caused_ns END / total AS sh
        op.name AS op, NULL AS site, CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, path AS late_region,
        CASE WHEN op.name IN ('MPI_Send', 'MPI_Ssend', 'MPI_Rsend', 'MPI_Bsend') THEN 'posts its receives late'
             WHEN op.name IN ('MPI_Sendrecv', 'MPI_Sendrecv_replace') THEN 'comes late to its messages'
+            WHEN op.class = 'completion' AND EXISTS (
+              SELECT 1 FROM comm JOIN key ON key.comm = comm.id JOIN op AS started ON started.id = key.op
+               WHERE comm.family = place.family AND started.class = 'collective'
+                 AND (started.name GLOB 'MPI_I*' OR started.name GLOB '*_init')) THEN 'comes late to its messages or collectives'
             ELSE 'sends late' END AS how
   FROM run CROSS JOIN cause CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family
            JOIN rank ON rank.rank = late LEFT JOIN work

@@ -26,8 +26,8 @@ COMMLENS_APART int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Da
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -61,8 +61,8 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -113,8 +113,8 @@ int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -130,8 +130,8 @@ int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -186,8 +186,8 @@ COMMLENS_APART int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int co
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -221,8 +221,8 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -280,8 +280,8 @@ COMMLENS_APART int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Dat
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -315,8 +315,8 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -367,8 +367,8 @@ int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sd
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -384,8 +384,8 @@ int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -433,8 +433,8 @@ int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sd
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -450,8 +450,8 @@ int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -506,8 +506,8 @@ COMMLENS_APART int wrap_MPI_Barrier(MPI_Comm comm) {
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -558,8 +558,8 @@ COMMLENS_APART int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -593,8 +593,8 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -652,8 +652,8 @@ COMMLENS_APART int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -687,8 +687,8 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -746,8 +746,8 @@ COMMLENS_APART int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datat
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -781,8 +781,8 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -833,8 +833,8 @@ int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -850,8 +850,8 @@ int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -1788,8 +1788,8 @@ COMMLENS_APART int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -1823,8 +1823,8 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -1875,8 +1875,8 @@ int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvco
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -1892,8 +1892,8 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -1916,8 +1916,8 @@ COMMLENS_APART int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recv
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -1951,8 +1951,8 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -2042,8 +2042,8 @@ COMMLENS_APART int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -2077,8 +2077,8 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -2136,8 +2136,8 @@ COMMLENS_APART int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Data
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -2171,8 +2171,8 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -2223,8 +2223,8 @@ int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int dis
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -2240,8 +2240,8 @@ int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
-  call.meet(comm_view, volume, rc);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }

@@ -727,8 +727,8 @@ COMMLENS_APART int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.fence(comm_view);
-  call.meet(comm_view, volume, rc);
   Cell& cell = call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.one_sided(comm_view, volume);
   call.cache<CachedCall::sampled>(cell, volume);
   return rc;

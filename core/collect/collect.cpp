@@ -63,7 +63,6 @@ bool outline(Group& group, const Contribution& own, Outline& result) {
   result.aggregators = static_cast<unsigned long>(values[aggregators]);
   result.rows = values[cells];
   result.samples = limits_for(static_cast<std::uint64_t>(group.size()), values[strata], values[channels]);
-  if (are_all_sampled()) result.samples.calls = ~std::uint32_t{0};
   result.slices = rows_in(values).within(slice_rows_for(result.rows));
   return true;
 }

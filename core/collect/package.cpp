@@ -348,12 +348,13 @@ class Package {
   void write_samples() {
     out_.number(combine(counted_.facts.machine, identity_of(counted_.facts.node.data(), counted_.facts.node.size())));
     out_.real(scale_.ns_per_tick());
-    const std::vector<StratumSamples> none;
-    const std::vector<StratumSamples>& all = is_summary_ ? none : counted_.samples;
+    std::vector<StratumSamples> all;
+    for (const StratumSamples& stratum : counted_.samples) {
+      if (!is_summary_ && !is_of_prefix_sums(stratum)) all.push_back(stratum);
+    }
     out_.number(all.size());
-    for (StratumSamples stratum : all) {
-      const CommRecord& comm = *counted_.comms[comm_of_key(stratum.key)];
-      thin_out(stratum, comm.identity, limits_.calls);
+    for (StratumSamples& stratum : all) {
+      thin_out(stratum, identity_at(comm_of_key(stratum.key)), limits_.calls);
       out_.number(comm_of_key(stratum.key));
       out_.number(op_of_key(stratum.key));
       out_.number(bin_of_key(stratum.key));
@@ -369,6 +370,22 @@ class Package {
         before = s;
       }
     }
+  }
+
+  // In a prefix sum each rank waits for others.  Such calls go with the operations, of which the profile knows all
+  // members.
+  static bool is_of_prefix_sums(const StratumSamples& stratum) {
+    const bool has_barrier = !stratum.samples.empty() && (stratum.samples.back().flags & SampleFlag::barrier) != 0;
+    return op_facts[op_of_key(stratum.key)].waits == Waits::lower && !has_barrier;
+  }
+  static ChannelSamples as_operations(const StratumSamples& stratum) {
+    const std::uint32_t comm = comm_of_key(stratum.key), op = op_of_key(stratum.key), bin = bin_of_key(stratum.key);
+    ChannelSamples channel{operation_key(comm, op, bin, 0), stratum.level, false, {}};
+    for (const Sample& s : stratum.samples) {
+      channel.samples.push_back({s.number, s.entered, s.left, s.entered, make_key(comm, op, bin, s.region),
+                                 static_cast<std::int32_t>(s.flags), 0});
+    }
+    return channel;
   }
 
   // Returns how many messages the process has sent to, and received from, each other one, by channel_key(); without the
@@ -394,38 +411,84 @@ class Package {
     return channel.level == 0 ? at_least : std::max<std::uint64_t>(at_least, channel.samples.size() << channel.level);
   }
 
-  void write_channels() {
+  // What this rank sends of a channel.
+  struct Chosen {
+    ChannelSamples channel;
+    std::uint64_t messages, all;  // as in ChannelEnd
+  };
+
+  std::vector<Chosen> chosen_messages() const {
     const std::map<std::uint64_t, std::uint64_t> messages = messages_of_channels();
     const auto messages_of = [&](std::uint64_t key) {
       const auto found = messages.find(key);
       return found == messages.end() ? 0 : found->second;
     };
-    std::vector<ChannelSamples> chosen;
-    for (const ChannelSamples& channel : is_summary_ ? std::vector<ChannelSamples>() : counted_.messages) {
-      const CommRecord& comm = *counted_.comms[comm_of_channel(channel.key)];
-      const auto own = static_cast<std::uint32_t>(comm.view.rank);
-      const std::uint64_t peer = is_of_receiver(channel.key) ? own : peer_of_channel(channel.key);
-      const std::uint64_t to = is_of_operations(channel.key) ? 0 : peer;  // all members choose alike
-      if ((combine(comm.identity, to) & ((std::uint64_t{1} << limits_.receivers) - 1)) != 0) continue;
-      chosen.push_back(channel);
-      thin_out(chosen.back(), comm.identity, limits_.messages);
+    std::vector<Chosen> chosen;
+    for (const ChannelSamples& channel : counted_.messages) {
+      if (is_of_operations(channel.key)) continue;
+      const std::uint32_t comm = comm_of_channel(channel.key);
+      const std::uint64_t to = is_of_receiver(channel.key) ? own_rank(comm) : peer_of_channel(channel.key);
+      if ((combine(identity_at(comm), to) & ((std::uint64_t{1} << limits_.receivers) - 1)) != 0) continue;
+      chosen.push_back({channel, messages_of(channel.key), messages_of(all_of_channel(channel.key))});
+      thin_out(chosen.back().channel, identity_at(comm), limits_.messages);
+    }
+    return chosen;
+  }
+
+  void add_operations(std::vector<Chosen>& chosen) const {
+    for (const ChannelSamples& channel : counted_.messages) {
+      if (!is_of_operations(channel.key)) continue;
+      const std::uint64_t all = operations_in(channel);
+      chosen.push_back({thinned(channel, identity_at(comm_of_channel(channel.key))), all, all});
+    }
+    for (StratumSamples stratum : counted_.samples) {
+      if (!is_of_prefix_sums(stratum)) continue;
+      const std::uint64_t all = operations_in(as_operations(stratum));
+      thin_out(stratum, identity_at(comm_of_key(stratum.key)), limits_.operations);
+      chosen.push_back({as_operations(stratum), all, all});
+    }
+  }
+
+  void write_channels() {
+    std::vector<Chosen> chosen;
+    if (!is_summary_) {
+      chosen = chosen_messages();
+      add_operations(chosen);
     }
     out_.number(chosen.size());
-    for (const ChannelSamples& channel : chosen) {
-      const auto own = static_cast<std::uint64_t>(counted_.comms[comm_of_channel(channel.key)]->view.rank);
+    for (const auto& [channel, messages, all] : chosen) {
+      const std::uint32_t comm = comm_of_channel(channel.key), own = own_rank(comm);
       const bool is_receiver = is_of_receiver(channel.key);
       const bool is_operation = is_of_operations(channel.key);
-      const std::uint64_t peer = is_operation ? own : peer_of_channel(channel.key);
-      out_.number(comm_of_channel(channel.key));
+      const std::uint32_t peer = is_operation ? own : peer_of_channel(channel.key);
+      out_.number(comm);
       out_.number(is_operation ? peer_of_channel(channel.key) : 0);
       out_.number(is_receiver ? peer : own);
       out_.number(is_receiver ? own : peer);
       out_.number(is_receiver ? 1 : 0);
       out_.number(channel.has_several_threads ? 1 : 0);
-      out_.number(is_operation ? operations_in(channel) : messages_of(channel.key));
-      out_.number(is_operation ? operations_in(channel) : messages_of(all_of_channel(channel.key)));
+      out_.number(messages);
+      out_.number(all);
       write_messages(channel.samples);
     }
+  }
+
+  Identity identity_at(std::uint32_t comm) const { return counted_.comms[comm]->identity; }
+  std::uint32_t own_rank(std::uint32_t comm) const {
+    return static_cast<std::uint32_t>(counted_.comms[comm]->view.rank);
+  }
+
+  // Returns the samples of operations that this rank sends: whole blocks, or, if these are too many, single operations
+  // of each block, which all members choose alike.
+  ChannelSamples thinned(ChannelSamples channel, Identity comm) const {
+    constexpr std::uint32_t block = 1u << message_block_bits;
+    thin_out(channel, comm, std::max(limits_.operations, block));
+    std::uint64_t step = 1;
+    while (limits_.operations * step < block) step *= 2;
+    const auto is_out = [&](const MessageSample& s) { return s.number % step != 0; };
+    channel.samples.erase(std::remove_if(channel.samples.begin(), channel.samples.end(), is_out),
+                          channel.samples.end());
+    return channel;
   }
 
   void write_messages(const std::vector<MessageSample>& samples) {

@@ -44,9 +44,10 @@ struct Clocked {
 
 // How many samples each rank sends.
 struct SampleLimits {
-  std::uint32_t calls = most_samples;      // of each stratum
-  std::uint32_t messages = most_messages;  // of each channel
-  std::uint32_t receivers = 0;             // only messages to one process of each 2^receivers
+  std::uint32_t calls = most_samples;        // of each stratum
+  std::uint32_t messages = most_messages;    // of each channel of messages
+  std::uint32_t operations = most_messages;  // of each channel of operations: all members need the same ones
+  std::uint32_t receivers = 0;               // only messages to one process of each 2^receivers
 };
 
 // Returns the package of one rank, for Profile::add().  collecting: when this rank began to collect.
@@ -62,6 +63,8 @@ inline SampleLimits limits_for(std::uint64_t world_size, std::uint64_t most_stra
   limits.calls = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each(most_strata), fewest_samples, most_samples));
   limits.messages =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each(most_channels), fewest_messages, most_messages));
+  limits.operations = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each(most_channels), 1, most_messages));
+  if (are_all_sampled()) limits.calls = ~std::uint32_t{0};
   while (world_size * most_channels * fewest_messages >> limits.receivers > of_all) ++limits.receivers;
   return limits;
 }

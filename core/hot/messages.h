@@ -77,6 +77,7 @@ inline constexpr std::uint64_t operation_key(std::uint32_t comm, std::uint32_t o
 }
 inline constexpr bool is_of_operations(std::uint64_t channel) noexcept { return (channel >> 58 & 1) != 0; }
 // operation: the lower half of a key.
+inline constexpr std::uint32_t index_of_operation(std::uint32_t operation) noexcept { return operation >> 17; }
 inline constexpr std::uint32_t op_of_operation(std::uint32_t operation) noexcept { return operation >> 7 & 0x3ff; }
 inline constexpr std::uint32_t bin_of_operation(std::uint32_t operation) noexcept { return operation & 0x7f; }
 

@@ -130,18 +130,24 @@ Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool 
 }
 
 int count_sampled_late(int rc, Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded) noexcept {
-  if (is_due(*r.stratum)) take_sample(thread, *r.stratum, end, static_cast<std::uint32_t>(r.source), has_succeeded);
+  Stratum& stratum = *r.stratum;
+  const auto flags = static_cast<std::uint32_t>(r.source);
   count_late(thread, r, parts, end, has_succeeded, r.received, -1, 0);
+  if (is_due(stratum)) sample_counted(thread, stratum, end, flags, has_succeeded);
   thread.outermost = nullptr;
   return rc;
 }
 
 int sample_counted(int rc, Thread& thread, CachedCall& r, Ticks end) noexcept {
+  sample_counted(thread, *r.stratum, end, static_cast<std::uint32_t>(r.source), true);
+  return rc;
+}
+
+void sample_counted(Thread& thread, Stratum& stratum, Ticks end, std::uint32_t flags, bool is_valid) noexcept {
   const Ticks spent = end > thread.current.since ? end - thread.current.since : 0;
   thread.mpi -= spent;  // as it was when the call began
-  take_sample(thread, *r.stratum, end, static_cast<std::uint32_t>(r.source), true);
+  take_sample(thread, stratum, end, flags, is_valid);
   thread.mpi += spent;
-  return rc;
 }
 
 }  // namespace commlens

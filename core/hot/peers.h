@@ -94,7 +94,9 @@ Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool 
                  int source, int tag) noexcept;
 // The same for a procedure that is sampled.  Ends the call, and returns `rc`.
 int count_sampled_late(int rc, Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded) noexcept;
-// Samples a call that was counted as `r`; returns `rc`.
+// Samples a call that is counted already, so that a process that is killed leaves no sample of a call without a count.
+void sample_counted(Thread& thread, Stratum& stratum, Ticks end, std::uint32_t flags, bool is_valid) noexcept;
+// The same for a call that was counted as `r`; returns `rc`.
 int sample_counted(int rc, Thread& thread, CachedCall& r, Ticks end) noexcept;
 
 }  // namespace commlens

@@ -53,6 +53,7 @@ struct alignas(64) Stratum {
   SampleChunk *first, *last;
   Stratum* before;  // list of all strata
   std::uint32_t kept;
+  std::uint32_t thread;  // of fences: 1 + the number of the thread that made the first one
 };
 static_assert(sizeof(Stratum) == 64);
 
@@ -80,6 +81,7 @@ extern HandleMap strata;  // stratum_key() -> Stratum
 Stratum* add_stratum(Key key, Identity comm, Stratum& unsampled) noexcept;
 struct CommView;
 void stop_sampling(const CommView& comm) noexcept;
+void stop_stratum(Stratum& stratum) noexcept;
 
 // Cold.  Takes the sample of a call that ended at `left`, and determines the next one.  is_valid: false: the call
 // failed.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/mpi/barriers.h"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
+#include <numeric>
 #include <unordered_map>
 #include <vector>
 
 #include "core/hot/thread.h"
-#include "core/mpi/own_errors.h"
 #include "core/mpi/state.h"
 #include "core/state/samples.h"
 
@@ -17,7 +18,13 @@ void* behind_barriers[2 * slot_count];
 
 namespace {
 
-thread_local bool is_meeting = false;
+// The outermost call of this thread that has met: a frame and when it began.  A call that an exception or longjmp has
+// left is thus over.
+struct Met {
+  const char* frame;
+  Ticks since;
+};
+thread_local Met met{};
 
 struct Functions {
   decltype(&PMPI_Barrier) barrier = library<decltype(&PMPI_Barrier)>("PMPI_Barrier");
@@ -31,9 +38,9 @@ const Functions& functions() noexcept {
 }
 
 std::mutex mutex;
-// By index of the application's communicator; MPI_COMM_NULL: no barrier.
-std::unordered_map<std::uint32_t, MPI_Comm>& own_comms() {
-  static auto* const made = new std::unordered_map<std::uint32_t, MPI_Comm>();  // never destroyed
+// By the bits of the application's handle; MPI_COMM_NULL: no barrier.
+std::unordered_map<std::uint64_t, MPI_Comm>& own_comms() {
+  static auto* const made = new std::unordered_map<std::uint64_t, MPI_Comm>();  // never destroyed
   return *made;
 }
 
@@ -42,67 +49,67 @@ bool is_within_world(MPI_Group group, int size) {
   MPI_Group world;
   if (api.Comm_group(api.comm_world, &world) != MPI_SUCCESS) return false;
   std::vector<int> ranks(static_cast<std::size_t>(size)), found(ranks.size());
-  for (int r = 0; r < size; ++r) ranks[static_cast<std::size_t>(r)] = r;
+  std::iota(ranks.begin(), ranks.end(), 0);
   const bool is_known = api.Group_translate_ranks(group, size, ranks.data(), world, found.data()) == MPI_SUCCESS;
   api.Group_free(&world);
-  for (const int r : found) {
-    if (r == MPI_UNDEFINED) return false;
-  }
-  return is_known;
+  return is_known && std::find(found.begin(), found.end(), MPI_UNDEFINED) == found.end();
 }
 
-// Collective over the members.  Returns a communicator with the same members, or MPI_COMM_NULL.
-MPI_Comm create(MPI_Comm comm, const CommView& view) {
+// Collective over the members.  Returns a communicator with the same members, or MPI_COMM_NULL.  Asks MPI and not the
+// registry, so that all members decide alike, whatever they know of the communicator.
+MPI_Comm create(MPI_Comm comm) {
   constexpr Identity largest_tag = 32767;  // which every MPI library allows
   MPI_Comm own = api.comm_null;
+  int is_inter = 0, size = 0;
   MPI_Group group;
+  if (api.Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || is_inter != 0) return own;
+  if (api.Comm_size(comm, &size) != MPI_SUCCESS || size < 2) return own;
   if (api.Comm_group(comm, &group) != MPI_SUCCESS) return own;
-  const auto tag = static_cast<int>(view.identity & largest_tag);
-  const OwnErrors own_errors;
+  const auto tag = static_cast<int>(mixed(static_cast<Identity>(size)) & largest_tag);
   const bool is_made =
-      is_within_world(group, view.size) && functions().create(api.comm_world, group, tag, &own) == MPI_SUCCESS;
+      is_within_world(group, size) && functions().create(api.comm_world, group, tag, &own) == MPI_SUCCESS;
   api.Group_free(&group);
-  if (!is_made) return api.comm_null;
-  api.Comm_set_errhandler(own, api.errors_return);
-  return own;
+  return is_made ? own : api.comm_null;
 }
 
-MPI_Comm own_comm(MPI_Comm comm, const CommView& view) {
+MPI_Comm own_comm(MPI_Comm comm) {
+  MPI_Comm* place = nullptr;  // an entry of the map does not move
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    const auto found = own_comms().find(view.index);
-    if (found != own_comms().end()) return found->second;
+    const auto [found, is_new] = own_comms().try_emplace(bits(comm), api.comm_null);
+    if (!is_new) return found->second;
+    place = &found->second;
   }
-  MPI_Comm const own = create(comm, view);
+  MPI_Comm const own = create(comm);
   const std::lock_guard<std::mutex> lock(mutex);
-  own_comms()[view.index] = own;
-  if (own != api.comm_null) note_barriers(view.index);
-  return own;
+  return *place = own;
+}
+
+void wait_for_all(MPI_Comm comm) noexcept try {
+  MPI_Comm const own = own_comm(comm);
+  if (own == api.comm_null) return;
+  if (const auto* const view = static_cast<const CommView*>(comms.find(bits(comm)))) note_barriers(view->index);
+  functions().barrier(own);
+} catch (const std::bad_alloc&) {  // the others wait in vain
 }
 
 }  // namespace
 
-Meeting::Meeting(Op op, MPI_Comm comm) noexcept try {
+void meet(Op op, MPI_Comm comm) noexcept {
   const Thread& thread = this_thread();
-  if (is_meeting || thread.outermost == nullptr || thread.current.op != op) return;
-  const auto* const view = static_cast<const CommView*>(comms.find(bits(comm)));
+  const CurrentCall& call = thread.current;
+  if (thread.outermost == nullptr || call.op != op) return;
+  if (met.frame == thread.outermost && met.since == call.since) return;
+  met = {thread.outermost, call.since};
   const bool has_world = comms.find(bits(api.comm_world)) != nullptr;  // not with sessions only
-  if (view == nullptr || view->inter || view->size < 2 || !has_world || !functions().are_here()) return;
-  is_outermost_ = is_meeting = true;
-  MPI_Comm const own = own_comm(comm, *view);
-  if (own != api.comm_null) functions().barrier(own);
-} catch (const std::bad_alloc&) {  // the other members wait in the barrier, but this process has no memory left
+  if (comm != api.comm_null && has_world && functions().are_here()) wait_for_all(comm);
 }
 
-Meeting::~Meeting() {
-  if (is_outermost_) is_meeting = false;
-}
-
-void free_barrier(const CommView& comm) noexcept {
+void free_barrier(MPI_Comm comm) noexcept {
   MPI_Comm own = api.comm_null;
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    const auto found = own_comms().find(comm.index);
+    const auto found = own_comms().find(bits(comm));
     if (found == own_comms().end()) return;
     own = found->second;
     own_comms().erase(found);

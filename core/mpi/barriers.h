@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 
-#include "core/hot/comm_view.h"
 #include "core/mpi/bind.h"
 
 // COMMLENS_WAITING=barrier: a barrier before each blocking collective, so that all members wait there for the last one.
@@ -25,19 +24,10 @@ inline auto behind_barrier(R (*)(A...), Entry entry, int slot) noexcept -> R (*)
 
 // Waits until all members of the communicator have called the collective, in a communicator of our own with the same
 // members.  Does nothing in a call inside another MPI call, for intercommunicators, and if a member is not in
-// MPI_COMM_WORLD.  The object lives as long as the collective lasts.
-class Meeting {
- public:
-  Meeting(Op op, MPI_Comm comm) noexcept;
-  ~Meeting();
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
+// MPI_COMM_WORLD.  All ranks must do so, or those that do wait for ever.
+void meet(Op op, MPI_Comm comm) noexcept;
 
- private:
-  bool is_outermost_ = false;
-};
-
-// Frees our communicator for one that the application frees.  Collective.
-void free_barrier(const CommView& comm) noexcept;
+// Frees our communicator for one that the application is about to free.  Collective.
+void free_barrier(MPI_Comm comm) noexcept;
 
 }  // namespace commlens

@@ -142,8 +142,20 @@ class Batch {
       if (p->to >= 0) credit_departure(thread_, *p);
       credit_collective(thread_, *p);
       const bool is_sampled = p->operations != nullptr && is_due(*p->operations, 0);
-      change(f, f.payload | RequestFlag::active | (is_sampled ? begin_started(thread_, *p, f.payload) : 0));
+      // A start that ended unseen, in a callback or with an error, may have left the flag.
+      const Payload was = f.payload & ~RequestFlag::awaited;
+      change(f, was | RequestFlag::active | (is_sampled ? begin_started(thread_, *p, was) : 0));
       consider(i);
+    }
+  }
+
+  // Call after a start that failed: it is unknown which requests have started.
+  void start_failed() noexcept {
+    for (int i = 0; i < n_; ++i) {
+      if ((found_[i].payload & RequestFlag::persistent) == 0) continue;
+      const std::uint32_t comm = comm_at(i);
+      stop_messages(comm);
+      stop_operations(comm);
     }
   }
 
@@ -165,6 +177,7 @@ class Batch {
     finish_shared(1);
     if (n_ != 1 || found_[0].payload == 0) return;
     if (counts(found_[0])) lose_message(found_[0]);
+    if ((found_[0].payload & RequestFlag::awaited) != 0) drop_operation(found_[0].payload & ~RequestFlag::all);
     RequestTable::release(found_[0]);
     if ((found_[0].payload & RequestFlag::persistent) != 0) free_persistent(persistent_of(found_[0].payload));
   }

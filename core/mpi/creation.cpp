@@ -434,6 +434,7 @@ const CommView& late_comm(MPI_Comm comm, int rc, std::uint64_t freed) noexcept {
 }
 
 const CommView* before_comm_free(MPI_Comm comm) noexcept try {
+  free_barrier(comm);
   if (const void* const going = comms.find(bits(comm)); going != nullptr)
     remember_members(static_cast<const CommView*>(going)->index);
   const CommView* known = nullptr;
@@ -452,10 +453,7 @@ const CommView* before_comm_free(MPI_Comm comm) noexcept try {
   return nullptr;
 }
 
-void after_comm_free(const CommView* view) noexcept {
-  free_barrier(*view);
-  registry->freed(view->index);
-}
+void after_comm_free(const CommView* view) noexcept { registry->freed(view->index); }
 void undo_comm_free(MPI_Comm comm, const CommView* view) noexcept {
   comms.put(bits(comm), const_cast<CommView*>(view));
 }

@@ -23,7 +23,6 @@
 #include "core/job/job.h"
 #include "core/mpi/finalize_facts.h"
 #include "core/mpi/job_groups.h"
-#include "core/mpi/own_errors.h"
 #include "core/mpi/state.h"
 #include "core/state/regions.h"
 #include "generated/procedures.h"
@@ -33,6 +32,27 @@ namespace {
 
 // Our own communicator, created when it is needed: commlens never communicates on one of the application's.
 MPI_Comm own_comm;
+
+// While it exists, errors on MPI_COMM_WORLD are returned to us: they neither end the application nor reach its error
+// handler.
+class OwnErrors {
+ public:
+  OwnErrors() noexcept {
+    is_set_ = api.Comm_get_errhandler(api.comm_world, &before_) == MPI_SUCCESS &&
+              api.Comm_set_errhandler(api.comm_world, api.errors_return) == MPI_SUCCESS;
+  }
+  ~OwnErrors() {
+    if (!is_set_) return;
+    api.Comm_set_errhandler(api.comm_world, before_);
+    api.Errhandler_free(&before_);
+  }
+  OwnErrors(const OwnErrors&) = delete;
+  OwnErrors& operator=(const OwnErrors&) = delete;
+
+ private:
+  MPI_Errhandler before_;
+  bool is_set_;
+};
 
 // All processes of MPI_COMM_WORLD, which communicate on own_comm.
 class World : public Group {

@@ -38,7 +38,7 @@ int start(Next next, Op op, Site caller, MPI_Request* request) {
   const int rc = next(request);
   call.stop();
   call.count_under(comm);
-  if (rc == MPI_SUCCESS) batch.started();
+  rc == MPI_SUCCESS ? batch.started() : batch.start_failed();
   return rc;
 }
 
@@ -61,7 +61,7 @@ int startall(Next next, Op op, Site caller, int count, MPI_Request* array_of_req
   call.start();
   const int rc = next(count, array_of_requests);
   call.stop();
-  if (rc == MPI_SUCCESS) batch.started();
+  rc == MPI_SUCCESS ? batch.started() : batch.start_failed();
   call.count_under(batch.comm());
   return rc;
 }

@@ -93,17 +93,16 @@ inline Bytes received_bytes(const MPI_Status& status) noexcept {
 #endif
 }
 
-// The status to pass to MPI: the application's, or one of our own if the application passes MPI_STATUS_IGNORE, or null,
-// which MPICH accepts, too.
+// The status to pass to MPI: the application's, or one of our own if the application passes MPI_STATUS_IGNORE.
 class StatusFor {
  public:
-  explicit StatusFor(MPI_Status* wanted) noexcept
-      : status_(wanted == MPI_STATUS_IGNORE || wanted == nullptr ? &own_ : wanted) {}
+  explicit StatusFor(MPI_Status* wanted) noexcept : status_(wanted == MPI_STATUS_IGNORE ? &own_ : wanted) {}
   MPI_Status* get() noexcept { return status_; }
-  // pre: the call succeeded.
-  Bytes received() const noexcept { return received_bytes(*status_); }
-  int source() const noexcept { return status_->MPI_SOURCE; }
-  int tag() const noexcept { return status_->MPI_TAG; }
+  // pre: the call succeeded.  The status may be null: MPICH, whose MPI_STATUS_IGNORE is not null, also accepts a null
+  // status.
+  Bytes received() const noexcept { return status_ == nullptr ? 0 : received_bytes(*status_); }
+  int source() const noexcept { return status_ == nullptr ? -1 : status_->MPI_SOURCE; }
+  int tag() const noexcept { return status_ == nullptr ? 0 : status_->MPI_TAG; }
 
  private:
   MPI_Status own_;
@@ -285,10 +284,10 @@ class Call {
   // pre: find_cached() returned it.
   template <unsigned parts, class... Arrived>
   COMMLENS_IN_REGISTERS void count(CachedCall& r, Arrived... arrived) noexcept {
-    if constexpr ((parts & CachedCall::sampled) != 0) {
-      if (is_due(*r.stratum)) take_sample(thread_, *r.stratum, end_, static_cast<std::uint32_t>(r.source), true);
-    }
     count_as<parts>(thread_, r, end_, arrived...);
+    if constexpr ((parts & CachedCall::sampled) != 0) {
+      if (is_due(*r.stratum)) sample_counted(0, thread_, r, end_);
+    }
   }
   template <unsigned parts>
   COMMLENS_IN_REGISTERS void cache(Cell& cell, const Volume& v) noexcept {
@@ -366,9 +365,9 @@ class Call {
     cache_if(out_ = count_shape(thread_, v.shape, comm.index, op_, exchanged));
   }
 
-  // Counts a blocking collective among those of its stratum, and samples it if it is its turn.  Call it before the call
-  // is counted.  The size bin of a call that failed is unknown, so the stratum is, too: this process stops sampling the
-  // communicator, and the profile leaves out what the other members sample.
+  // Counts a blocking collective among those of its stratum, and samples it if it is its turn.  Call it after the call
+  // was counted.  The size bin of a call that failed is unknown, so the stratum is, too: this process stops sampling
+  // the communicator, and the profile leaves out what the other members sample.
   COMMLENS_IN_REGISTERS void meet(const CommView& comm, const Volume& v, int rc) noexcept {
     if (!comm.is_sampled) return;
     if (__builtin_expect(rc != MPI_SUCCESS, 0)) return stop_sampling(comm);
@@ -377,10 +376,12 @@ class Call {
     if (__builtin_expect(stratum_ == nullptr, 0)) {
       stratum_ = add_stratum(key, comm.identity, thread_.call_cache->unsampled);
     }
+    // Two threads may fence two windows of one communicator in any order.
+    if (op_ == op::MPI_Win_fence && !is_of_this_thread(*stratum_)) return stop_stratum(*stratum_);
     if (is_due(*stratum_)) {
       const Volume copy = v;
       const std::uint32_t empty = has_empty_block(comm, copy) ? SampleFlag::empty : 0;
-      take_sample(thread_, *stratum_, end_, root_flag(copy) | empty, true);
+      sample_counted(thread_, *stratum_, end_, root_flag(copy) | empty, true);
     }
   }
 
@@ -423,6 +424,11 @@ class Call {
   }
 
  private:
+  bool is_of_this_thread(Stratum& stratum) const noexcept {
+    const std::uint32_t thread = thread_.number + 1;
+    if (stratum.thread == 0) stratum.thread = thread;
+    return stratum.thread == thread;
+  }
   // Does not cache the call if its message was not counted: another thread has paused counting since the call was
   // counted.  The messages of later equal calls may be counted.
   COMMLENS_IN_REGISTERS void cache_if(const PeerCell* counted) noexcept {

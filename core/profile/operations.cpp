@@ -18,12 +18,37 @@ struct Member {
 
   bool is_root() const { return (static_cast<std::uint32_t>(row->tag) & SampleFlag::root) != 0; }
 };
-using Members = std::vector<Member>;
+using Members = std::vector<Member>;  // by rank in the communicator
 
 // How much later `a` started the operation than `b` did.
 Later later_start(const Member& a, const Member& b) {
   return later(a.end->clock, a.row->posted, b.end->clock, b.row->posted);
 }
+
+// The members of one operation for which others may wait; null: there is none.
+struct Awaited {
+  const Member *last = nullptr, *last_other = nullptr, *root = nullptr;  // last_other: the last without the root
+  std::vector<const Member*> before;  // for each member, the last of those with lower ranks
+
+  explicit Awaited(const Members& members) {
+    for (const Member& member : members) {
+      before.push_back(last);
+      take_later(last, member);
+      member.is_root() ? void(root = &member) : take_later(last_other, member);
+    }
+  }
+  const Member* by(const Members& members, std::size_t i, Waits waits) const {
+    if (waits == Waits::last) return last;
+    if (waits == Waits::root) return root;
+    if (waits == Waits::lower) return before[i];
+    return members[i].is_root() ? last_other : nullptr;
+  }
+
+ private:
+  static void take_later(const Member*& last, const Member& member) {
+    if (last == nullptr || later_start(member, *last).ns > 0) last = &member;
+  }
+};
 
 class OperationSplitter {
  public:
@@ -32,17 +57,22 @@ class OperationSplitter {
     const Unsplit why = why_unsplit(members);
     if (why != Unsplit::no) return lose(members, why);
     const Waits waits = waits_of(op_of_operation(members.front().end->operation));
+    const Awaited awaited(members);
     const std::size_t before = result.parts.size();
-    for (const Member& member : members) {
-      const Member& late = waited_for(member, members, waits);
-      const Later until = later(late.end->clock, late.row->posted, member.end->clock, member.row->entered);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const Member& member = members[i];
+      const Member* const late = awaited.by(members, i, waits);
+      if (late == nullptr || late == &member) {
+        result.parts.push_back({member.end, member.row, member.end, member.row, {0, 0, true}});
+        continue;
+      }
+      const Later until = later(late->end->clock, late->row->posted, member.end->clock, member.row->entered);
       const Ns spent = spent_in(*member.end, *member.row);
-      const bool is_itself = late.row == member.row;
-      if (!is_itself && until.ns > static_cast<double>(spent + until.tolerance + core_tolerance)) {
+      if (until.ns > static_cast<double>(spent + until.tolerance + core_tolerance)) {
         result.parts.resize(before);
         return lose(members, Unsplit::unordered);
       }
-      result.parts.push_back({member.end, member.row, late.end, late.row, is_itself ? Later{0, 0, true} : until});
+      result.parts.push_back({member.end, member.row, late->end, late->row, until});
     }
   }
 
@@ -54,26 +84,16 @@ class OperationSplitter {
     const std::uint32_t op = op_of_operation(first.operation);
     const Waits waits = waits_of(op);
     if (static_cast<int>(members.size()) != first.members) return Unsplit::members;
-    if (waits == Waits::lower || waits == Waits::none) return Unsplit::prefix;
+    if (waits == Waits::none) return Unsplit::members;  // damaged
     std::uint32_t flags = 0;
     for (const Member& member : members) {
       flags |= static_cast<std::uint32_t>(member.row->tag);
+      if (member.row->posted == 0) return Unsplit::posting;  // damaged
       if (!later_start(member, members.front()).is_known) return Unsplit::machines;
     }
     if (has_no_data(op, bin_of_operation(first.operation), flags)) return Unsplit::no_data;
-    return waits == Waits::last || (flags & SampleFlag::root) != 0 ? Unsplit::no : Unsplit::members;
-  }
-
-  // Returns the member for which this one waits; itself if there is none.
-  static const Member& waited_for(const Member& member, const Members& members, Waits waits) {
-    if (waits == Waits::others && !member.is_root()) return member;
-    const Member* last = nullptr;
-    for (const Member& other : members) {
-      if (waits == Waits::root && !other.is_root()) continue;
-      if (waits == Waits::others && other.is_root()) continue;
-      if (last == nullptr || later_start(other, *last).ns > 0) last = &other;
-    }
-    return last != nullptr ? *last : member;
+    const bool has_root = waits == Waits::root || waits == Waits::others;
+    return !has_root || (flags & SampleFlag::root) != 0 ? Unsplit::no : Unsplit::members;
   }
 
   void lose(const Members& members, Unsplit why) {

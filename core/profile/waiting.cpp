@@ -29,10 +29,12 @@ Waits waits_in(const SampledCall& call) {
   return (call.flags & SampleFlag::barrier) != 0 ? Waits::last : waits_of(call.op);
 }
 
+// Returns whether only related clocks tell who waits on several machines: not all wait for the last, or maybe not, as
+// in a fence.
+bool needs_clocks(const SampledCall& call) { return waits_in(call) != Waits::last || call.op == op::MPI_Win_fence; }
+
 // Returns whether a call is split by when its members entered, and not by how long it took them.
-bool is_by_clock(const SampledCall& call) {
-  return !call.has_machines || (call.is_related && waits_in(call) != Waits::last);
-}
+bool is_by_clock(const SampledCall& call) { return !call.has_machines || (call.is_related && needs_clocks(call)); }
 
 // Returns when a member entered, by the clock of the call.
 Ticks entry_in(const SampledCall& call, const SampleRow& row, const RankClock& clock) {
@@ -256,7 +258,8 @@ Unsplit why_unsplit(const SampledCall& call, int size) {
   if (has_no_data(call.op, call.bin, call.flags)) return Unsplit::no_data;
   // What takes less time than the clocks may differ tells nothing.
   const bool has_clocks = !call.has_machines || (call.is_related && call.tolerance() <= call.longest);
-  if (waits != Waits::last && (!has_clocks || call.root < 0)) return Unsplit::machines;
+  if (needs_clocks(call) && !has_clocks) return Unsplit::machines;
+  if (waits != Waits::last && call.root < 0) return Unsplit::machines;
   if (!is_by_clock(call)) return Unsplit::no;
   const auto tolerance =
       static_cast<Ticks>((tolerance_ns + static_cast<double>(call.tolerance())) / call.clock.ns_per_tick);

@@ -49,7 +49,9 @@ void Reader::take_messages(const Segments& segments) {
   std::map<std::uint64_t, ChannelSamples> channels;
   segments.each_in<MessageChunk>(Kind::messages, [&](const MessageChunk& chunk, const Segments::Segment&) {
     const std::uint32_t n = chunk.count;
-    const bool is_right = is_channel(chunk.key) && n <= MessageChunk::capacity;
+    const bool has_level = chunk.level <= highest_message_level ||
+                           (chunk.level == MessageChunk::of_several_threads && !is_of_operations(chunk.key));
+    const bool is_right = is_channel(chunk.key) && has_level && n <= MessageChunk::capacity;
     is_damaged_ = is_damaged_ || !is_right;
     if (!is_right) return;
     ChannelSamples& channel = channels[chunk.key];
@@ -87,7 +89,9 @@ bool Reader::is_channel(std::uint64_t key) const {
   const std::uint32_t comm = comm_of_channel(key);
   if (is_of_operations(key)) {
     const std::uint32_t operation = peer_of_channel(key), op = op_of_operation(operation);
-    return comm != 0 && is_comm(comm) && op < std::size(op_facts) && op_facts[op].waits != Waits::none;
+    return key == operation_key(comm, op, bin_of_operation(operation), index_of_operation(operation)) && comm != 0 &&
+           is_comm(comm) && comms_[comm].view.rank >= 0 && op < std::size(op_facts) &&
+           op_facts[op].waits != Waits::none;
   }
   const Flow flow = is_of_receiver(key) ? Flow::received : Flow::sent;
   return key == channel_key(flow, comm, peer_of_channel(key)) && comm != 0 && is_comm(comm) &&

@@ -15,8 +15,8 @@
 namespace commlens {
 namespace {
 
-constexpr std::int32_t never = 0x7fffffff;   // of Channel::skips: 2^31 messages later it is asked again
-constexpr std::uint32_t highest_level = 26;  // so that the distance between two samples fits into `skips`
+constexpr std::int32_t never = 0x7fffffff;  // of Channel::skips: 2^31 messages later it is asked again
+constexpr std::uint32_t highest_level = highest_message_level;
 constexpr std::uint64_t most_channel_bytes = most_message_bytes / 4;
 constexpr std::uint64_t most_chunk_bytes = most_message_bytes - most_channel_bytes;
 
@@ -240,8 +240,9 @@ void end_operation(Thread& thread, std::uint64_t request, Key call, Ticks left) 
   Channel& channel = *operation.channel;
   const bool is_chosen = is_sampled(channel) && is_chosen_message(channel.seed, channel.level, operation.number);
   if (!is_chosen || thread.region() == uncounted_region) return;
-  append(channel, {operation.number, thread.current.since, left, operation.started, call,
-                   static_cast<std::int32_t>(operation.flags), 0});
+  // A thread may have moved to a core whose counter is slightly behind.
+  const Ticks entered = thread.current.since, started = std::max<Ticks>(1, std::min(operation.started, entered));
+  append(channel, {operation.number, entered, left, started, call, static_cast<std::int32_t>(operation.flags), 0});
 }
 
 void drop_operation(std::uint64_t request) noexcept {

@@ -13,6 +13,9 @@ inline constexpr std::uint64_t most_message_bytes = 1 << 20;
 // Samples of one channel, and the smallest number to which a lack of memory reduces it: two blocks.
 inline constexpr std::uint32_t most_messages = 2048, fewest_messages = 2u << message_block_bits;
 
+// The highest level of a channel, so that the distance between two samples fits into `skips`.
+inline constexpr std::uint32_t highest_message_level = 26;
+
 // Sets the function that returns the identity of a communicator whose messages are sampled, or 0.  It is called for
 // each new channel and must not communicate.
 void ask_for_sampled(Identity (*identity)(std::uint32_t comm) noexcept) noexcept;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/base/locks.h"
+#include "core/hot/messages.h"
 #include "core/hot/thread.h"
 #include "core/state/registry.h"
 #include "core/state/sample_store.h"
@@ -116,11 +117,19 @@ Stratum* add_stratum(Key key, Identity comm, Stratum& unsampled) noexcept {
 }
 
 void stop_sampling(const CommView& comm) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex);
-  const_cast<CommView&>(comm).is_sampled = false;
-  for (Stratum* s = all; s != nullptr; s = s->before) {
-    if (s->key != 0 && comm_of_key(s->key) == comm.index) s->key = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const_cast<CommView&>(comm).is_sampled = false;
+    for (Stratum* s = all; s != nullptr; s = s->before) {
+      if (s->key != 0 && comm_of_key(s->key) == comm.index) s->key = 0;
+    }
   }
+  stop_operations(comm.index);  // uncached calls find is_sampled, and have no numbers any more
+}
+
+void stop_stratum(Stratum& stratum) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  stratum.key = 0;
 }
 
 void take_sample(Thread& thread, Stratum& stratum, Ticks left, std::uint32_t flags, bool is_valid) noexcept {

@@ -98,7 +98,9 @@ export interface Wait {
   /** Who is waited for, in a few words, and in sentences. */
   readonly last: string;
   readonly words: string;
-  /** Whether the calls send or receive messages; otherwise all members make them. */
+  /** In what the ranks wait; requests may be of messages and of collectives. */
+  readonly kind: "messages" | "requests" | "collectives";
+  /** Whether each rank waits for others; otherwise all members wait for the same one. */
   readonly is_message: boolean;
   /** Whether so much of the time is waiting that it matters who is waited for. */
   readonly is_waited: boolean;

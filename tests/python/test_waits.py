@@ -263,7 +263,7 @@ def test_the_clocks_have_their_sentences(
     found = json.loads(run("waits", tmp_path / "x.db", "--format", "json").stdout)["clocks"]
     assert [(row["rank"], row["error_ns"], row["excess_ns"]) for row in found] == clocks
     with open_profile(str(tmp_path / "x.db")) as connection:
-        assert read_waiting(connection, 10**6).facts["clocks"] == sentences
+        assert read_waiting(connection, 10**6).facts["notes"] == sentences
 
 
 def test_the_error_of_the_clocks_is_in_the_interval() -> None:

@@ -143,8 +143,8 @@ ${sql.unsplit!}
 
 /** Names the kinds of calls, as the head of commlens waits does. */
 export function kinds(waits: Wait[]): string {
-  const names = [waits.some((wait) => wait.is_message) ? "messages" : "", waits.some((wait) => !wait.is_message) ? "collectives" : ""];
-  return names.filter(Boolean).join(" and ");
+  const names = ["messages", "requests", "collectives"].filter((kind) => waits.some((wait) => wait.kind === kind));
+  return [names.slice(0, -1).join(", "), ...names.slice(-1)].filter(Boolean).join(" and ");
 }
 
 /** Says what the bars show, and which parts of the filter they cannot follow. */

@@ -17,6 +17,7 @@ from commlens.profile import meta
 from commlens.waiting.text import (
     LEAST_WAITING,
     interval_text,
+    kind_of,
     last_text,
     note_sentences,
     pattern_sentences,
@@ -73,6 +74,7 @@ def line_of(wait: Wait, node_of: Mapping[int, str]) -> dict[str, Any]:
         "interval": interval_text(wait),
         "last": safe(last_text(wait)),
         "words": safe(pattern_sentences(wait, node_of)),
+        "kind": kind_of(wait),
         "is_message": wait.is_message,
         "is_waited": wait.share.share >= LEAST_WAITING,
         "is_by_stay": wait.by_stay,

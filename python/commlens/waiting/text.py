@@ -10,7 +10,7 @@ from commlens.render.table import Column, Table
 from commlens.render.units import share_text, size_text, time_text
 from commlens.reports.report import line_size
 from commlens.selection.sizes import BinRange
-from commlens.waiting.waits import MESSAGES, Wait, Waits, outside_of
+from commlens.waiting.waits import MESSAGES, PREFIX_SUMS, Wait, Waits, outside_of
 
 COLUMNS = (
     Column("communicator", right=False),
@@ -35,14 +35,14 @@ LATE_RECEIVERS = (
 KINDS = ("messages", "requests", "collectives")
 """In what ranks wait: requests may be of messages and of collectives."""
 
-LATE_EITHER = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
+LATE_EITHER = ("MPI_Sendrecv", "MPI_Sendrecv_replace", *PREFIX_SUMS)
 
 REASONS = {
     "members": "some members have no sample of the call",
     "no data": "a block is empty, so that some members need not wait for each other",
     "machines": "a rooted collective across machines, whose clocks are not known well enough",
     "order": "a member left before the one for which it waits had entered",
-    "prefix": "a prefix sum, in which each rank waits for those below it",
+    "prefix": "a prefix sum, which this version of commlens did not split",
     "threads": "several threads send or receive messages between the same two processes, so that their order is unknown",
     "posting": "a send of which it is unknown when its receive was posted",
 }
@@ -269,16 +269,15 @@ def part_text(part: int, whole: int) -> str:
 
 def head_text(waits: Waits) -> str:
     """Return how much waiting there is, of which calls."""
-    kinds = {kind_of(wait) for wait in waits.waits}
-    what = " and ".join(
-        filter(None, [", ".join(k for k in KINDS[:-1] if k in kinds), KINDS[-1] * (KINDS[-1] in kinds)])
-    )
+    found = {kind_of(wait) for wait in waits.waits}
+    kinds = [kind for kind in KINDS if kind in found]
+    what = " and ".join(filter(None, [", ".join(kinds[:-1]), *kinds[-1:]]))
     return f"{time_text(waits.waiting_ns)} of waiting in {time_text(waits.time_ns)} of {what} ({share_text(waits.waiting_ns / waits.time_ns)})"
 
 
 def kind_of(wait: Wait) -> str:
     """Return in what a row waits, as one of KINDS."""
-    if not wait.is_message:
+    if wait.row["class"] not in MESSAGES:
         return "collectives"
     return "requests" if wait.row["completes_collectives"] else "messages"
 

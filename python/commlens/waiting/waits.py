@@ -22,6 +22,9 @@ Place = tuple[int, int, int]
 
 SAMPLING = "COMMLENS_WAITING"
 
+PREFIX_SUMS = ("MPI_Scan", "MPI_Exscan")
+"""Collectives in which each rank waits for others, as in messages."""
+
 MESSAGES = ("p2p", "completion")
 """Classes of procedures that send or receive messages, or complete collectives; the others are collectives."""
 
@@ -132,8 +135,8 @@ class Wait:
 
     @property
     def is_message(self) -> bool:
-        """Whether the calls send or receive messages, or complete requests; otherwise all members make them."""
-        return self.row["class"] in MESSAGES
+        """Whether each rank waits for others; otherwise all members wait for the same one."""
+        return waits_for_some(self.row)
 
     @property
     def late_path(self) -> str:
@@ -270,7 +273,7 @@ def add_late_regions(ranks: Mapping[Place, list[Row]], late: Mapping[Place, list
 
 def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, str]) -> Wait:
     """Return what the samples say about one row of view split."""
-    strata = [sampled_of(one, row["class"] in MESSAGES) for one in sampled]
+    strata = [sampled_of(one, waits_for_some(row)) for one in sampled]
     share = waiting_share(row["waiting_ns"], row["time_ns"], strata)
     pattern = pattern_in(row, ranks, node_of)
     return Wait(
@@ -283,6 +286,11 @@ def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, s
         sorted(ranks, key=lambda one: one["rank"]),
         any(one["by_stay"] for one in sampled),
     )
+
+
+def waits_for_some(row: Row) -> bool:
+    """Return whether each rank waits for others in the calls of a row: messages, requests, prefix sums."""
+    return row["class"] in MESSAGES or row["operation"] in PREFIX_SUMS
 
 
 def sampled_of(one: Row, is_message: bool) -> Sampled:
@@ -300,7 +308,7 @@ def sampled_of(one: Row, is_message: bool) -> Sampled:
 def pattern_in(row: Row, ranks: list[Row], node_of: dict[int, str]) -> Pattern:
     """Return who is waited for in one row of view split."""
     last = {one["rank"]: one["last"] for one in ranks if one["last"]}
-    if row["class"] in MESSAGES:
+    if waits_for_some(row):
         late, waiting = ({one["rank"]: one[name] for one in ranks} for name in ("late_ns", "waiting_ns"))
         return pattern_of_messages(late, waiting, sum(last.values()), node_of)
     behind = {one["rank"]: one["behind_ns"] / one["samples"] for one in ranks if one["samples"]}

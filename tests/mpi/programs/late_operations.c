@@ -6,8 +6,8 @@
 // Usage: late_operations CASE STEPS MICROSECONDS
 //
 // A call that completes an operation waits until the last member has started it; of a broadcast, until the root has; at
-// the root of a reduction, until the others have.  Of several operations, the longest wait counts.
-// The processes must be on one machine, so that they have one CLOCK_MONOTONIC_RAW.
+// the root of a reduction, until the others have; of a prefix sum, until those of lower rank have.  Of several
+// operations, the longest wait counts. The processes must be on one machine, so that they have one CLOCK_MONOTONIC_RAW.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include <time.h>
 
 enum { most_at_once = 4, doubles = 8, most_ranks = 64 };
-enum waits { LAST, ROOT, OTHERS };
-enum procedure { WAIT, WAITALL, FENCE, procedures };
-static const char* const names[] = {"Wait", "Waitall", "Win_fence"};
+enum waits { LAST, ROOT, OTHERS, LOWER };
+enum procedure { WAIT, WAITALL, FENCE, SCAN, procedures };
+static const char* const names[] = {"Wait", "Waitall", "Win_fence", "Scan"};
 
 struct call {
   double entered, left;
@@ -168,24 +168,43 @@ static void persistent(void) {
 #endif
 }
 
+// A blocking call, which starts and completes its operation.
+static void enter(enum procedure procedure, enum waits waits) {
+  const double since = now();
+  calls[number_of_calls] = (struct call){since, since, procedure};
+  operations[number_of_operations++] = (struct operation){since, waits, 0, number_of_calls};
+}
+
+static void leave(void) { calls[number_of_calls++].left = now(); }
+
+static void scan(void) {
+  if (rank == step % size) spend(1);
+  enter(SCAN, LOWER);
+  MPI_Scan(out[0], in[0], doubles, MPI_DOUBLE, MPI_SUM, comm);
+  leave();
+}
+
+static void iscan(void) {
+  if (rank == 0) spend(1);
+  const int i = started;
+  MPI_Iscan(out[i], in[i], doubles, MPI_DOUBLE, MPI_SUM, comm, start(LOWER, 0));
+  complete_all(WAIT);
+}
+
 static void fence(void) {
   if (rank == 1) spend(1);
-  struct call* const call = &calls[number_of_calls];
-  call->procedure = FENCE;
-  operations[number_of_operations++] = (struct operation){now(), LAST, 0, number_of_calls};
-  call->entered = now();
+  enter(FENCE, LAST);
   MPI_Win_fence(0, window);
-  call->left = now();
-  ++number_of_calls;
+  leave();
   if (step < steps) MPI_Put(out[0], 1, MPI_DOUBLE, (rank + 1) % size, 0, 1, MPI_DOUBLE, window);
 }
 
 static const struct {
   const char* name;
   void (*step)(void);
-} cases[] = {{"allreduce", allreduce}, {"rotating", rotating},    {"barrier", barrier},   {"overlap", overlap},
-             {"bcast", bcast},         {"reduce", reduce},        {"reversed", reversed}, {"waitall", waitall},
-             {"fence", fence},         {"persistent", persistent}};
+} cases[] = {{"allreduce", allreduce}, {"rotating", rotating},     {"barrier", barrier},   {"overlap", overlap},
+             {"bcast", bcast},         {"reduce", reduce},         {"reversed", reversed}, {"waitall", waitall},
+             {"fence", fence},         {"persistent", persistent}, {"scan", scan},         {"iscan", iscan}};
 
 static double at_least_0(double ns) { return ns > 0 ? ns : 0; }
 
@@ -197,6 +216,7 @@ static double awaited_start(const struct operation* operation, const double* sta
   for (int r = 0; r < size; ++r) {
     if (operation->waits == ROOT && r != operation->root) continue;
     if (operation->waits == OTHERS && r == operation->root) continue;
+    if (operation->waits == LOWER && r >= rank) break;
     if (starts[r] > last) {
       last = starts[r];
       *late = r;

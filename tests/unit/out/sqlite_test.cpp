@@ -146,7 +146,7 @@ Ticks slow_clock() {
 
 Stored stored(const std::string& name) {
   reads_of_clock = 0;
-  return store(some_profile(), meta, name, {100, 230, 390, 600, slow_clock});
+  return store(some_profile(), meta, name, {100, 230, 390, 600, 50, slow_clock});
 }
 
 }  // namespace

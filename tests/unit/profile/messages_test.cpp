@@ -454,15 +454,39 @@ TEST(operations_that_cannot_be_split_are_counted_once_with_the_reason) {
   add_operations(profile, op::MPI_Iallreduce, 0, {operation(0, 10, 20, 50'000), operation(1, 60'000, 60'010, 100)});
   // The first has no second member; in the second one, a member was done long before the other began.
   add_operations(profile, op::MPI_Iallreduce, 1, {operation(1, 90'000, 90'010, 100)});
-  add_operations(profile, op::MPI_Iscan, 0, {operation(0, 100'000, 100'010, 100)});
-  add_operations(profile, op::MPI_Iscan, 1, {operation(0, 100'000, 100'010, 100)});
+  // The root is unknown.
+  add_operations(profile, op::MPI_Ibcast, 0, {operation(0, 100'000, 100'010, 100)});
+  add_operations(profile, op::MPI_Ibcast, 1, {operation(0, 100'000, 100'010, 100)});
   count(profile, op::MPI_Wait, 0, 3, 50'200);
   count(profile, op::MPI_Wait, 1, 2, 200);
   split_all(profile);
   CHECK_EQ(profile.waiting.size(), 0u);
-  CHECK_EQ(unsplit(profile, Unsplit::members), 1u);
+  CHECK_EQ(unsplit(profile, Unsplit::members), 2u);
   CHECK_EQ(unsplit(profile, Unsplit::unordered), 1u);
-  CHECK_EQ(unsplit(profile, Unsplit::prefix), 1u);
+}
+
+TEST(in_a_prefix_sum_a_rank_waits_for_those_below_it) {
+  Profile profile = profile_of(3);
+  const Ns entered[] = {30'000, 10'000, 50'000}, spent[] = {100, 25'000, 300};
+  for (int rank = 0; rank < 3; ++rank) {
+    MessageRow one = operation(0, entered[rank], entered[rank], spent[rank]);
+    one.op = op::MPI_Scan;
+    one.bin = 7;
+    add_operations(profile, op::MPI_Scan, rank, {one});
+    profile.keys.push_back({1, op::MPI_Scan, 7, 0, 0, 0, 0, 0, 0});
+    Profile::Row counted{};
+    counted.key = static_cast<std::uint32_t>(profile.keys.size() - 1);
+    counted.rank = rank;
+    counted.calls = 1;
+    counted.time = spent[rank];
+    profile.rows.push_back(counted);
+  }
+  split_all(profile);
+  CHECK_EQ(of_rank(profile, op::MPI_Scan, 0).waiting, 0u);
+  CHECK_EQ(of_rank(profile, op::MPI_Scan, 1).waiting, 20'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Scan, 2).waiting, 0u);  // the last, but nobody is above it
+  CHECK_EQ(of_rank(profile, op::MPI_Scan, 0).late, 20'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Scan, 2).late, 0u);
 }
 
 TEST(the_longest_wait_of_a_call_that_completes_an_operation_and_a_message_counts) {

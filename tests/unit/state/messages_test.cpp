@@ -201,7 +201,7 @@ TEST(an_operation_is_sampled_when_it_is_complete) {
   CHECK(&operations != operations_of(view_of(60), 8, 4, false));
   const Key wait = make_key(60, 9, 0, 0);
   for (std::uint64_t i = 0; i < 3; ++i) {
-    thread.current.since = 100 * i;
+    thread.current.since = 100 * (i + 1);
     if (is_due(operations, 0)) begin_operation(thread, operations, i + 1, SampleFlag::root);
   }
   CHECK_EQ(operations_here(operations.key).samples.size(), 0u);
@@ -216,11 +216,11 @@ TEST(an_operation_is_sampled_when_it_is_complete) {
   const ChannelSamples found = operations_here(operations.key);
   CHECK_EQ(found.samples.size(), 2u);
   CHECK_EQ(found.samples[0].number, 0u);
-  CHECK_EQ(found.samples[0].posted, 0u);
+  CHECK_EQ(found.samples[0].posted, 100u);
   CHECK_EQ(found.samples[0].entered, 2000u);
   CHECK_EQ(found.samples[0].left, 2010u);
   CHECK_EQ(found.samples[1].number, 2u);
-  CHECK_EQ(found.samples[1].posted, 200u);
+  CHECK_EQ(found.samples[1].posted, 300u);
   CHECK_EQ(found.samples[1].tag, static_cast<std::int32_t>(SampleFlag::root));
 }
 

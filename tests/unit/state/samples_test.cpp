@@ -137,7 +137,7 @@ TEST(of_the_communicators_of_one_line_the_first_are_sampled_and_then_ever_fewer)
     CHECK(!begin_sampling(record));
     record.kind = CommKind::intra;
     record.site = 1;
-    choose_sampling(false);
+    choose_sampling("0");
     CHECK(!begin_sampling(record));
   });
 }
