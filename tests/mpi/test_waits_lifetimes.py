@@ -36,6 +36,9 @@ PAUSE_NS = 1_000_000
 OVER_TCP = {"OMPI_MCA_btl": "self,vader,tcp"}
 """Debian's Open MPI reaches processes of another job over TCP only."""
 
+BETWEEN = "SELECT * FROM {} AS t JOIN comm ON comm.id = t.comm WHERE kind = 'inter'"
+"""Rows of intercommunicators."""
+
 SAMPLES, MESSAGES = 11, 12
 """Kinds of segments of an arena, core/arena/format.h."""
 MOST_BYTES = 1 << 20
@@ -209,8 +212,7 @@ def test_parents_and_spawned_children_have_their_own_waiting(mpi: Mpi, profiled:
         assert awaited(profile, "merged", "MPI_Recv") == 0
         assert unsplit(profile, "merged", "MPI_Recv") == {"members": CALLS}
         assert unsplit(profile, "merged", "MPI_Send") == {"members": CALLS}
-        between = "SELECT * FROM {} AS t JOIN comm ON comm.id = t.comm WHERE kind = 'inter'"
-        assert [profile.rows(between.format(table)) for table in ("sampled", "unsplit")] == [[], []]
+        assert profile.rows(BETWEEN.format("sampled")) == profile.rows(BETWEEN.format("unsplit")) == []
 
 
 def test_child_processes_take_no_samples(mpi: Mpi) -> None:
@@ -236,7 +238,7 @@ def test_communicators_of_two_sessions_have_their_own_waiting(mpi: Mpi) -> None:
 
 
 def test_a_handle_that_stands_for_another_communicator_begins_anew(mpi: Mpi) -> None:
-    """Every other one has the ranks in reverse order, and who is late changes; a receive outlives each handle."""
+    """Two of three have the ranks in reverse order, and who is late changes; a receive outlives each handle."""
     number, calls_each = 48, 2
     result = run(mpi, "reuse", str(number))
     profile, traces = opened(result), traces_of(result)
@@ -245,7 +247,7 @@ def test_a_handle_that_stands_for_another_communicator_begins_anew(mpi: Mpi) -> 
     assert len(set(handles)) < number / 2, "no handle was reused"
     waited = 0.0
     for i in range(number):
-        late = (i // 2 + i) % 2
+        late = (i // 2 + (i % 3 > 0)) % 2
         for label, kind, op in (
             (FIRST_OF_LOOP + i, BARRIER, "MPI_Barrier"),
             (FIRST_OF_LOOP + i, RECEIVE, "MPI_Recv"),
@@ -258,6 +260,14 @@ def test_a_handle_that_stands_for_another_communicator_begins_anew(mpi: Mpi) -> 
                 assert awaited(profile, str(i), op) == late
             waited += truth.waiting
     assert waited > 0.5 * number * (2 * calls_each + 1) * LATE_NS, "the program makes nobody wait"
+
+
+def test_a_merged_communicator_has_the_messages_of_its_own(mpi: Mpi) -> None:
+    """Both groups of the intercommunicator use the same ranks and tag; it has no samples."""
+    result = run(mpi, "merge")
+    profile = opened(result)
+    check_late(profile, "merged", traces_of(result), MERGED, 1)
+    assert profile.rows(BETWEEN.format("sampled")) == profile.rows(BETWEEN.format("unsplit")) == []
 
 
 def segment_bytes(arena: Path) -> Counter[int]:
@@ -344,8 +354,8 @@ def test_a_member_that_has_used_up_its_memory_has_some_samples_in_common_with_ot
 # -- jobs that are killed ---------------------------------------------------------------------------------------------
 
 
-def killed(mpi: Mpi, seed: str) -> Path:
-    """Kill all ranks of a job at a random moment; return its folder."""
+def killed(mpi: Mpi, seed: str) -> tuple[Profile, Traces]:
+    """Kill all ranks of a job at a random moment; recover its profile while child processes of theirs live on."""
     moment = random.Random(seed).uniform(0, 1.2)
     print(f"seed {seed!r}: killed after {moment:.3f} s")
     folder = folder_of(mpi)
@@ -366,7 +376,9 @@ def killed(mpi: Mpi, seed: str) -> Path:
         kill_at_once(pids)
         while any(map(alive, pids)):
             time.sleep(0.01)
-    return folder
+        done = commlens("recover", "-o", folder / "recovered.db", folder / "arenas")
+    assert done.returncode == 0, done.stderr
+    return Profile(folder / "recovered.db"), Traces(folder / "traces")
 
 
 def pid_and_done(trace: Path) -> tuple[int, int]:
@@ -378,11 +390,8 @@ def pid_and_done(trace: Path) -> tuple[int, int]:
 
 @pytest.mark.parametrize("nth", range(3))
 def test_killed_jobs_have_the_waiting_until_then(mpi: Mpi, nth: int) -> None:
-    """Samples are neither lost nor there twice; after some 3,000 calls, or 2,000 messages, half are sampled."""
-    folder = killed(mpi, f"{mpi.name} {nth} {os.environ.get('COMMLENS_TEST_SEED', '')}")
-    done = commlens("recover", "-o", folder / "recovered.db", folder / "arenas")
-    assert done.returncode == 0, done.stderr
-    profile, traces = Profile(folder / "recovered.db"), Traces(folder / "traces")
+    """Samples are neither lost nor there twice; of many calls, some are sampled."""
+    profile, traces = killed(mpi, f"{mpi.name} {nth} {os.environ.get('COMMLENS_TEST_SEED', '')}")
     profile.check_waiting()
     for kind, op in OPERATIONS.items():
         truth, row = traces.truth(KEPT, kind), split(profile, "kept", op)
@@ -391,8 +400,15 @@ def test_killed_jobs_have_the_waiting_until_then(mpi: Mpi, nth: int) -> None:
         lost = unsplit(profile, "kept", op)  # what only one of the ranks had completed
         assert set(lost) <= {"members"}
         assert sum(lost.values()) <= 1
-        if begun < 2048:
+        if begun < 256:
             assert truth.calls <= row["samples"] <= begun, row
             assert row["waiting_ns"] == pytest.approx(truth.waiting, abs=truth.tolerance)
         assert row["samples"] >= truth.calls // 8, row
         assert row["waiting_ns"] / row["time_ns"] == pytest.approx(truth.waiting / truth.time, abs=TOLERANCE)
+        of_freed = profile.rows(
+            "SELECT samples, collectives FROM sampled AS s JOIN op ON op.id = s.op JOIN comm ON comm.id = s.comm "
+            "JOIN comm AS parent ON parent.id = comm.parent WHERE op.name = ? AND parent.user_name = 'kept'",
+            op,
+        )
+        assert min(ALL_OF, traces.truth(LAST, kind).calls) <= len(of_freed) <= traces.most_begun(LAST, kind)
+        assert all(one == {"samples": 1, "collectives": 1} for one in of_freed)

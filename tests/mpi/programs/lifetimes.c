@@ -172,8 +172,16 @@ static void sessions(void) {
 // Returns the next of a loop: the duplicates have the order of the world, the others the reverse.
 static MPI_Comm next_of(int i) {
   MPI_Comm comm;
-  if (i % 2 == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  if (i % 2 == 1) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+  MPI_Group world, turned;
+  if (i % 3 == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  if (i % 3 == 1) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+  if (i % 3 == 2) {
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 2, (int[]){1, 0}, &turned);
+    MPI_Comm_create_group(MPI_COMM_WORLD, turned, tag, &comm);
+    MPI_Group_free(&turned);
+    MPI_Group_free(&world);
+  }
   return comm;
 }
 
@@ -196,6 +204,24 @@ static void reuse(int number) {
     MPI_Comm_free(&comm);
     if (mine != late) TRACED(RECEIVE, -1 - i, MPI_Wait(&request, MPI_STATUS_IGNORE));
   }
+}
+
+// Two groups of one process each, and the communicator of both, in which rank 1 comes first.  On the intercommunicator
+// both are rank 0.
+static void merge(void) {
+  MPI_Comm between, merged;
+  MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - rank, tag, &between);
+  MPI_Intercomm_merge(between, rank == 0, &merged);
+  MPI_Comm_set_name(merged, "merged");
+  for (int i = 0; i < calls; ++i) {
+    if (rank == 0) MPI_Send(&i, 1, MPI_INT, 0, tag, between);
+    int in;
+    if (rank == 1) MPI_Recv(&in, 1, MPI_INT, 0, tag, between, MPI_STATUS_IGNORE);
+    MPI_Barrier(between);
+    steps(merged, MERGED, 0, 1, late_us);
+  }
+  MPI_Comm_free(&merged);
+  MPI_Comm_free(&between);
 }
 
 static long peak_kib(void) {
@@ -298,11 +324,20 @@ static void children(void) {
 
 // -- until it is killed
 
+// A child process that has the memory of its parent lives on.
 static void endless(long us) {
-  MPI_Comm comm;
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_set_name(comm, "kept");
-  for (;;) steps(comm, KEPT, 0, 1, us);
+  MPI_Comm kept, comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &kept);
+  MPI_Comm_set_name(kept, "kept");
+  const pid_t child = fork();
+  if (child == 0) pause();
+  for (int64_t i = 0;; ++i) {
+    steps(kept, KEPT, 0, 1, us);
+    if (i % 8 != 0) continue;
+    MPI_Comm_dup(kept, &comm);
+    steps(comm, LAST, 0, 1, us);
+    MPI_Comm_free(&comm);
+  }
 }
 
 int main(int argc, char** argv) {
@@ -325,6 +360,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "spawn") == 0) spawn(argv[3], argv[0]);
   if (strcmp(what, "child") == 0) related(parents, 1, 1);
   if (strcmp(what, "reuse") == 0) reuse(number);
+  if (strcmp(what, "merge") == 0) merge();
   if (strcmp(what, "many") == 0) many(number);
   if (strcmp(what, "crowd") == 0) crowd(number);
   if (strcmp(what, "children") == 0) children();
