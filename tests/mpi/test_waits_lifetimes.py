@@ -10,7 +10,7 @@ import re
 import struct
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +41,8 @@ BETWEEN = "SELECT * FROM {} AS t JOIN comm ON comm.id = t.comm WHERE kind = 'int
 
 SAMPLES, MESSAGES = 11, 12
 """Kinds of segments of an arena, core/arena/format.h."""
+CHUNK_BYTES, CHUNK_HEAD = 512, struct.Struct("=QII16x")
+"""The head of a chunk of samples: key, count and level."""
 MOST_BYTES = 1 << 20
 """For samples of each of these kinds, in one process."""
 INDEX_BYTES = 1 << 20
@@ -270,13 +272,20 @@ def test_a_merged_communicator_has_the_messages_of_its_own(mpi: Mpi) -> None:
     assert profile.rows(BETWEEN.format("sampled")) == profile.rows(BETWEEN.format("unsplit")) == []
 
 
+def segments(arena: bytes) -> Iterator[tuple[int, int, int]]:
+    """Return of each segment where its content is, its kind and its size, also behind the holes between chunks."""
+    at = int(struct.unpack_from("=I", arena, HEADER_BYTES_AT)[0])
+    while at + HEAD.size <= len(arena):
+        kind, _, size, _ = HEAD.unpack_from(arena, at)
+        at += HEAD.size
+        yield at, kind, size
+        at += size
+
+
 def segment_bytes(arena: Path) -> Counter[int]:
     """Return how much memory a process has in its arena, by the kind of the segments."""
-    content, sizes = arena.read_bytes(), Counter[int]()
-    at = int(struct.unpack_from("=I", content, HEADER_BYTES_AT)[0])
-    while at + HEAD.size <= len(content):  # between chunks there may be holes, which look like empty segments
-        kind, _, size, _ = HEAD.unpack_from(content, at)
-        at += HEAD.size + size
+    sizes = Counter[int]()
+    for _, kind, size in segments(arena.read_bytes()):
         sizes[kind] += size
     return sizes
 
@@ -354,10 +363,8 @@ def test_a_member_that_has_used_up_its_memory_has_some_samples_in_common_with_ot
 # -- jobs that are killed ---------------------------------------------------------------------------------------------
 
 
-def killed(mpi: Mpi, seed: str) -> tuple[Profile, Traces]:
-    """Kill all ranks of a job at a random moment; recover its profile while child processes of theirs live on."""
-    moment = random.Random(seed).uniform(0, 1.2)
-    print(f"seed {seed!r}: killed after {moment:.3f} s")
+def killed(mpi: Mpi, moment: float) -> Path:
+    """Kill all ranks of a job after so many seconds; recover its profile while child processes of theirs live on."""
     folder = folder_of(mpi)
     command, environment = mpi.prepare(
         2,
@@ -376,9 +383,17 @@ def killed(mpi: Mpi, seed: str) -> tuple[Profile, Traces]:
         kill_at_once(pids)
         while any(map(alive, pids)):
             time.sleep(0.01)
-        done = commlens("recover", "-o", folder / "recovered.db", folder / "arenas")
+        recover(folder)
+    return folder
+
+
+def recover(folder: Path, output: str = "recovered.db") -> Profile:
+    """Make the profile of the arenas there."""
+    done = commlens("recover", "-o", folder / output, folder / "arenas")
     assert done.returncode == 0, done.stderr
-    return Profile(folder / "recovered.db"), Traces(folder / "traces")
+    profile = Profile(folder / output)
+    profile.check_waiting()
+    return profile
 
 
 def pid_and_done(trace: Path) -> tuple[int, int]:
@@ -391,7 +406,11 @@ def pid_and_done(trace: Path) -> tuple[int, int]:
 @pytest.mark.parametrize("nth", range(3))
 def test_killed_jobs_have_the_waiting_until_then(mpi: Mpi, nth: int) -> None:
     """Samples are neither lost nor there twice; of many calls, some are sampled."""
-    profile, traces = killed(mpi, f"{mpi.name} {nth} {os.environ.get('COMMLENS_TEST_SEED', '')}")
+    seed = f"{mpi.name} {nth} {os.environ.get('COMMLENS_TEST_SEED', '')}"
+    moment = random.Random(seed).uniform(0, 1.2)
+    print(f"seed {seed!r}: killed after {moment:.3f} s")
+    folder = killed(mpi, moment)
+    profile, traces = Profile(folder / "recovered.db"), Traces(folder / "traces")
     profile.check_waiting()
     for kind, op in OPERATIONS.items():
         truth, row = traces.truth(KEPT, kind), split(profile, "kept", op)
@@ -412,3 +431,53 @@ def test_killed_jobs_have_the_waiting_until_then(mpi: Mpi, nth: int) -> None:
         )
         assert min(ALL_OF, traces.truth(LAST, kind).calls) <= len(of_freed) <= traces.most_begun(LAST, kind)
         assert all(one == {"samples": 1, "collectives": 1} for one in of_freed)
+
+
+class Chunks(NamedTuple):
+    """The chunks of samples of one kind in an arena, core/hot/samples.h and messages.h."""
+
+    kind: int
+    sample_bytes: int
+
+    def slots(self, arena: bytes) -> dict[int, list[int]]:
+        """Return where the samples of each list are, in their order, by its key."""
+        found: dict[int, list[int]] = {}
+        for begin, kind, size in segments(arena):
+            for at in range(begin, begin + size, CHUNK_BYTES) if kind == self.kind else ():
+                key, count, _ = CHUNK_HEAD.unpack_from(arena, at)
+                first = at + CHUNK_HEAD.size
+                found.setdefault(key, []).extend(first + i * self.sample_bytes for i in range(count))
+        return found
+
+    def half_raised(self, arena: bytearray) -> tuple[int, int]:
+        """Move every other sample of the longest list to the front, as far as its first half.
+
+        Returns how many there were, and how many are left, some of them twice.
+        """
+        slots = max(self.slots(bytes(arena)).values(), key=len)
+        moved = len(slots) // 4
+        for to, source in zip(slots[:moved], slots[::2], strict=False):
+            arena[to : to + self.sample_bytes] = arena[source : source + self.sample_bytes]
+        return len(slots), len({bytes(arena[at : at + 8]) for at in slots})
+
+
+def test_a_rank_killed_while_it_removes_samples_has_none_twice(mpi: Mpi) -> None:
+    """What it has removed is unsplit; what it has copied, and not removed, counts once."""
+    folder = killed(mpi, 0.05)
+    before = Profile(folder / "recovered.db")
+    path = min((folder / "arenas").glob("*.arena"))
+    arena = bytearray(path.read_bytes())
+    kinds = {"MPI_Barrier": Chunks(SAMPLES, 40), "MPI_Recv": Chunks(MESSAGES, 48)}
+    there_and_left = {op: chunks.half_raised(arena) for op, chunks in kinds.items()}
+    path.write_bytes(arena)
+    after = recover(folder, "after.db")
+    for op, (there, left) in there_and_left.items():
+        whole, row = split(before, "kept", op), split(after, "kept", op)
+        removed = there - left
+        assert removed > 5
+        assert row["samples"] == whole["samples"] - removed
+        assert (
+            unsplit(after, "kept", op)["members"] - unsplit(before, "kept", op).get("members", 0) == removed
+        )
+        shares = [one["waiting_ns"] / one["time_ns"] for one in (row, whole)]
+        assert shares[0] == pytest.approx(shares[1], abs=TOLERANCE)
