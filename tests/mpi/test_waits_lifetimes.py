@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
@@ -340,19 +341,19 @@ def test_a_member_that_has_used_up_its_memory_has_some_samples_in_common_with_ot
     number = 250
     result = run(mpi, "crowd", str(number), ranks=3)
     profile, traces = opened(result), traces_of(result)
-    barriers, truth = split(profile, "kept", "MPI_Barrier"), traces.truth(KEPT, BARRIER)
-    assert 4 <= barriers["samples"] < barriers["collectives"] == truth.calls == number
-    assert set(unsplit(profile, "kept", "MPI_Barrier")) == {"members"}
-    assert barriers["waiting_ns"] / barriers["time_ns"] == pytest.approx(
-        truth.waiting / truth.time, abs=TOLERANCE
-    )
-    receives, truth = split(profile, "kept", "MPI_Recv"), traces.truth(KEPT, RECEIVE)
-    assert 4 <= receives["samples"] <= receives["collectives"] == truth.calls == number
-    assert receives["waiting_ns"] / receives["time_ns"] == pytest.approx(
-        truth.waiting / truth.time, abs=TOLERANCE
-    )
-    for op in ("MPI_Barrier", "MPI_Recv"):
+    found = json.loads(commlens("waits", result.profile, "--comm", "s0.1", "--format", "json").stdout)[
+        "waits"
+    ]
+    for kind, op in OPERATIONS.items():
+        row, truth = split(profile, "kept", op), traces.truth(KEPT, kind)
+        assert 4 <= row["samples"] <= row["collectives"] == truth.calls == number
+        (share,) = (one for one in found if one["operation"] == op)
+        # Of so few samples, one in which a rank lost its processor counts much: the interval is wide.
+        low, high = share["share_low"] - TOLERANCE, share["share_high"] + TOLERANCE
+        assert low <= truth.waiting / truth.time <= high, share
         assert awaited(profile, "kept", op) == 0
+    assert split(profile, "kept", "MPI_Barrier")["samples"] < number
+    assert set(unsplit(profile, "kept", "MPI_Barrier")) == {"members"}
     without = run(mpi, "crowd", str(number), ranks=3, env={"COMMLENS_WAITING": "0"})
     arenas = check_memory(result, without, INDEX_BYTES)
     assert sorted(sizes[SAMPLES] for sizes in arenas)[1:] == [MOST_BYTES * 3 // 4] * 2, (
