@@ -26,7 +26,7 @@ allowed=(
   # The communication matrix.
   matrix_choice count_peer started_now
   # Samples of collectives: the first call of a stratum, and the calls that are sampled.
-  strata add_stratum take_sample sample_counted count_sampled_late has_empty_block stop_sampling
+  strata add_stratum take_sample sample_counted count_sampled_late has_empty_block stop_sampling stop_stratum
   # Samples of collectives that do not block: the first operation of a channel, and those that are sampled.
   operations_of remember_sampled begin_started awaited_completed drop_operation stop_operations
   # Samples of messages: the first message of a channel, those that are sampled, and what ends the numbering.

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/say.h"
 #include "core/hot/thread.h"
 #include "core/mpi/state.h"
 #include "core/state/samples.h"
@@ -85,12 +86,14 @@ MPI_Comm own_comm(MPI_Comm comm) {
   return *place = own;
 }
 
-void wait_for_all(MPI_Comm comm) noexcept try {
+// Returns false without memory: then the others wait in vain.
+bool wait_for_all(MPI_Comm comm) noexcept try {
   MPI_Comm const own = own_comm(comm);
-  if (own == api.comm_null) return;
+  if (own == api.comm_null) return true;
   if (const auto* const view = static_cast<const CommView*>(comms.find(bits(comm)))) note_barriers(view->index);
-  functions().barrier(own);
-} catch (const std::bad_alloc&) {  // the others wait in vain
+  return functions().barrier(own) == MPI_SUCCESS;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 }  // namespace
@@ -102,7 +105,8 @@ void meet(Op op, MPI_Comm comm) noexcept {
   if (met.frame == thread.outermost && met.since == call.since) return;
   met = {thread.outermost, call.since};
   const bool has_world = comms.find(bits(api.comm_world)) != nullptr;  // not with sessions only
-  if (comm != api.comm_null && has_world && functions().are_here()) wait_for_all(comm);
+  if (comm != api.comm_null && has_world && functions().are_here() && !wait_for_all(comm))
+    say("no memory for a barrier (COMMLENS_WAITING=barrier): the other ranks may wait for ever");
 }
 
 void free_barrier(MPI_Comm comm) noexcept {

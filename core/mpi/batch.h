@@ -92,22 +92,19 @@ class Batch {
     const RequestTable::Found f = found_[i];
     if (f.payload == 0) return;
     constexpr Payload expects_bytes = RequestFlag::receives | RequestFlag::active;
-    if ((f.payload & expects_bytes) == expects_bytes && status == nullptr) {
-      lose_message(f);
-    } else if ((f.payload & expects_bytes) == expects_bytes) {
-      const bool has_arrived = !was_cancelled(f, *status);
-      const Bytes bytes = has_arrived ? received_bytes(*status) : 0;
-      credit(thread_, *maker_of(f.payload), 0, bytes);
-      if (has_arrived && (f.payload & RequestFlag::message) != 0) arrived_from(f.payload, *status, bytes);
+    if ((f.payload & expects_bytes) == expects_bytes) {
+      if (__builtin_expect(status == nullptr, 0)) {
+        lose_message(f);
+      } else {
+        const bool has_arrived = !was_cancelled(f, *status);
+        const Bytes bytes = has_arrived ? received_bytes(*status) : 0;
+        credit(thread_, *maker_of(f.payload), 0, bytes);
+        if (has_arrived && (f.payload & RequestFlag::message) != 0) arrived_from(f.payload, *status, bytes);
+      }
     }
     constexpr Payload odd = RequestFlag::persistent | RequestFlag::awaited;
     if (__builtin_expect((f.payload & odd) == 0, 1)) return RequestTable::release(f);
-    if ((f.payload & RequestFlag::awaited) != 0) awaited_completed(thread_, f.payload, succeeded);
-    if ((f.payload & RequestFlag::persistent) != 0) {
-      RequestTable::change(f, f.payload & ~(RequestFlag::active | RequestFlag::cancelled | RequestFlag::awaited));
-    } else {
-      RequestTable::release(f);
-    }
+    finish_odd(f, succeeded);
   }
 
   // The call failed: ends the requests that MPI has completed or freed.  Without statuses that show more, their bytes
@@ -206,8 +203,17 @@ class Batch {
     if (__builtin_expect(from < 0, 1)) return credit_arrival(thread_, payload, status, bytes);
     if (matrix_choice.peers) count_received_of(thread_, *maker_of(payload), from, bytes);
   }
+  // Not inlined: completion calls would need registers for it.
+  __attribute__((noinline, cold)) void finish_odd(const RequestTable::Found& f, bool succeeded) noexcept {
+    if ((f.payload & RequestFlag::awaited) != 0) awaited_completed(thread_, f.payload, succeeded);
+    if ((f.payload & RequestFlag::persistent) != 0) {
+      RequestTable::change(f, f.payload & ~(RequestFlag::active | RequestFlag::cancelled | RequestFlag::awaited));
+    } else {
+      RequestTable::release(f);
+    }
+  }
   // Call when the message of a request will not be counted: its number is missing.
-  static void lose_message(const RequestTable::Found& f) noexcept {
+  __attribute__((noinline, cold)) static void lose_message(const RequestTable::Found& f) noexcept {
     if ((f.payload & RequestFlag::message) != 0) stop_messages(comm_of_key(maker_of(f.payload)->key));
   }
   static bool counts(const RequestTable::Found& f) noexcept { return (f.payload & RequestFlag::active) != 0; }

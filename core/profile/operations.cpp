@@ -4,9 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "core/hot/messages.h"
-#include "core/hot/samples.h"
 #include "core/profile/waiting.h"
+#include "core/state/messages.h"
 
 namespace commlens {
 namespace {

@@ -43,6 +43,14 @@ std::unordered_map<std::uint64_t, Begun>& begun() {                             
 }
 constexpr std::size_t most_begun = 4096;
 
+// Without memory, the operation has no sample.
+bool keep_begun(std::uint64_t request, const Begun& operation) noexcept try {
+  begun()[request] = operation;
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
 // What has been stopped: the messages, or the operations, of a communicator.
 std::uint32_t stop_mark(std::uint64_t channel) noexcept {
   return comm_of_channel(channel) | std::uint32_t{is_of_operations(channel)} << 31;
@@ -223,10 +231,7 @@ void begin_operation(Thread& thread, Channel& channel, std::uint64_t request, st
   const std::lock_guard<std::mutex> lock(mutex);
   const bool is_chosen = is_sampled(channel) && is_chosen_message(channel.seed, channel.level, channel.next);
   if (is_chosen && request != 0 && thread.region() != uncounted_region && begun().size() < most_begun) {
-    try {
-      begun()[request] = {&channel, channel.next, thread.current.since, flags};
-    } catch (const std::bad_alloc&) {  // then it has no sample
-    }
+    keep_begun(request, {&channel, channel.next, thread.current.since, flags});
   }
   advance(channel);
 }
