@@ -49,9 +49,10 @@ enum class Reach : std::uint8_t { none, all, later, apart };
 // The partners of a blocking point-to-point call (CurrentCall): a call that waits, waits for them.
 enum class Partners : std::uint8_t { none, to, from, both };
 
-// Whom a process waits for in a collective, or in the call that completes it.  last: all wait until the last has entered; root: the others wait
-// for the root; others: the root waits for the others; lower: a process waits for those of lower rank.
-enum class Waits : std::uint8_t { none, last, root, others, lower };
+// Whom a process waits for in a collective, or in the call that completes it.  last: all wait until the last has
+// entered; root: the others wait for the root; others: the root waits for the others; lower: a process waits for those
+// of lower rank; sources: for the neighbours that send to it.
+enum class Waits : std::uint8_t { none, last, root, others, lower, sources };
 """
 
 

@@ -25,7 +25,7 @@ KEYS = {
 PEERS = {"two_sided", "one_sided", "collective"}
 PARTS = {"sends", "receives", "out_message", "in_message"}
 REACHES = {"all", "later", "apart"}
-WAITS = {"last", "root", "others", "lower"}
+WAITS = {"last", "root", "others", "lower", "sources"}
 
 
 class SpecError(Exception):

@@ -350,7 +350,7 @@ class Package {
     out_.real(scale_.ns_per_tick());
     std::vector<StratumSamples> all;
     for (const StratumSamples& stratum : counted_.samples) {
-      if (!is_summary_ && !is_of_prefix_sums(stratum)) all.push_back(stratum);
+      if (!is_summary_ && !goes_with_operations(stratum)) all.push_back(stratum);
     }
     out_.number(all.size());
     for (StratumSamples& stratum : all) {
@@ -372,11 +372,12 @@ class Package {
     }
   }
 
-  // In a prefix sum each rank waits for others.  Such calls go with the operations, of which the profile knows all
-  // members.
-  static bool is_of_prefix_sums(const StratumSamples& stratum) {
+  // In a prefix sum or a neighbourhood collective each rank waits for others.  Such calls go with the operations, of
+  // which the profile knows all members.
+  static bool goes_with_operations(const StratumSamples& stratum) {
     const bool has_barrier = !stratum.samples.empty() && (stratum.samples.back().flags & SampleFlag::barrier) != 0;
-    return op_facts[op_of_key(stratum.key)].waits == Waits::lower && !has_barrier;
+    const Waits waits = op_facts[op_of_key(stratum.key)].waits;
+    return (waits == Waits::lower || waits == Waits::sources) && !has_barrier;
   }
   static ChannelSamples as_operations(const StratumSamples& stratum) {
     const std::uint32_t comm = comm_of_key(stratum.key), op = op_of_key(stratum.key), bin = bin_of_key(stratum.key);
@@ -442,7 +443,7 @@ class Package {
       chosen.push_back({thinned(channel, identity_at(comm_of_channel(channel.key))), all, all});
     }
     for (StratumSamples stratum : counted_.samples) {
-      if (!is_of_prefix_sums(stratum)) continue;
+      if (!goes_with_operations(stratum)) continue;
       const std::uint64_t all = operations_in(as_operations(stratum));
       thin_out(stratum, identity_at(comm_of_key(stratum.key)), limits_.operations);
       chosen.push_back({as_operations(stratum), all, all});
@@ -469,8 +470,23 @@ class Package {
       out_.number(channel.has_several_threads ? 1 : 0);
       out_.number(messages);
       out_.number(all);
+      write_neighbors(channel.key);
       write_messages(channel.samples);
     }
+  }
+
+  // Writes the neighbours of this process if a channel is of neighbourhood collectives.
+  void write_neighbors(std::uint64_t channel) {
+    const CommView& view = counted_.comms[comm_of_channel(channel)]->view;
+    const bool is_wanted = is_of_operations(channel) && view.neighbors != nullptr &&
+                           op_facts[op_of_operation(peer_of_channel(channel))].waits == Waits::sources;
+    std::vector<int> destinations;
+    for (int i = 0; is_wanted && i < view.destination_slots; ++i) {
+      if (view.neighbors[i] >= 0) destinations.push_back(view.neighbors[i]);
+    }
+    out_.number(destinations.size());
+    for (const int rank : destinations) out_.number(static_cast<std::uint64_t>(rank));
+    out_.signed_number(is_wanted ? view.sources : -1);
   }
 
   Identity identity_at(std::uint32_t comm) const { return counted_.comms[comm]->identity; }

@@ -39,6 +39,8 @@ void end_fields(Codec& codec, End& end) {
   codec.number(end.messages);
   codec.number(end.all);
   codec.number(end.members);
+  codec.list(end.destinations, 0, [&codec](auto& rank) { codec.signed_number(rank); });
+  codec.signed_number(end.sources);
   codec.number(end.clock.machine);
   codec.real(end.clock.ns_per_tick);
   line_fields(codec, end.clock.line);

@@ -36,6 +36,9 @@ struct ChannelEnd {
   std::uint64_t messages = 0;        // all messages, or operations, of the channel
   std::uint64_t all = 0;             // all messages that the rank received, or sent, in the communicator
   int members = 0;                   // size of the communicator
+  // Of neighbourhood collectives: the ranks to which the process sends, and the number of those that send to it.
+  std::vector<int> destinations;
+  int sources = -1;  // -1: unknown
   RankClock clock;
   std::vector<MessageRow> samples;  // by number
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/profile/operations.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -24,29 +25,64 @@ Later later_start(const Member& a, const Member& b) {
   return later(a.end->clock, a.row->posted, b.end->clock, b.row->posted);
 }
 
-// The members of one operation for which others may wait; null: there is none.
-struct Awaited {
-  const Member *last = nullptr, *last_other = nullptr, *root = nullptr;  // last_other: the last without the root
-  std::vector<const Member*> before;  // for each member, the last of those with lower ranks
-
-  explicit Awaited(const Members& members) {
-    for (const Member& member : members) {
-      before.push_back(last);
-      take_later(last, member);
-      member.is_root() ? void(root = &member) : take_later(last_other, member);
+// For whom the members of one operation wait.
+class Awaited {
+ public:
+  Awaited(const Members& members, Waits waits) : members_(members), waits_(waits), by_member_(members.size()) {
+    switch (waits) {
+      case Waits::sources: return find_sources();
+      case Waits::lower: return find_lower();
+      default: find_last();
     }
   }
-  const Member* by(const Members& members, std::size_t i, Waits waits) const {
-    if (waits == Waits::last) return last;
-    if (waits == Waits::root) return root;
-    if (waits == Waits::lower) return before[i];
-    return members[i].is_root() ? last_other : nullptr;
+  // Returns the member for which one waits; null: there is none.
+  const Member* by(std::size_t i) const {
+    switch (waits_) {
+      case Waits::last: return last_;
+      case Waits::root: return root_;
+      case Waits::others: return members_[i].is_root() ? last_other_ : nullptr;
+      default: return by_member_[i];
+    }
   }
+  // False if a member waits for one that has no sample, or it is unknown for whom it waits.
+  bool is_whole() const { return is_whole_; }
 
  private:
   static void take_later(const Member*& last, const Member& member) {
     if (last == nullptr || later_start(member, *last).ns > 0) last = &member;
   }
+  void find_last() {
+    for (const Member& member : members_) {
+      take_later(last_, member);
+      member.is_root() ? void(root_ = &member) : take_later(last_other_, member);
+    }
+  }
+  void find_lower() {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      by_member_[i] = last_;
+      take_later(last_, members_[i]);
+    }
+  }
+  void find_sources() {
+    const auto is_below = [](const Member& member, int rank) { return member.end->from < rank; };
+    std::vector<int> found(members_.size());
+    for (const Member& source : members_) {
+      for (const int rank : source.end->destinations) {
+        const auto to = std::lower_bound(members_.begin(), members_.end(), rank, is_below);
+        if (to == members_.end() || to->end->from != rank) continue;
+        const auto i = static_cast<std::size_t>(to - members_.begin());
+        ++found[i];
+        take_later(by_member_[i], source);
+      }
+    }
+    for (std::size_t i = 0; i < members_.size(); ++i) is_whole_ = is_whole_ && found[i] == members_[i].end->sources;
+  }
+
+  const Members& members_;
+  const Waits waits_;
+  std::vector<const Member*> by_member_;
+  const Member *last_ = nullptr, *last_other_ = nullptr, *root_ = nullptr;  // last_other_: the last without the root
+  bool is_whole_ = true;
 };
 
 class OperationSplitter {
@@ -56,11 +92,12 @@ class OperationSplitter {
     const Unsplit why = why_unsplit(members);
     if (why != Unsplit::no) return lose(members, why);
     const Waits waits = waits_of(op_of_operation(members.front().end->operation));
-    const Awaited awaited(members);
+    const Awaited awaited(members, waits);
+    if (!awaited.is_whole()) return lose(members, Unsplit::members);
     const std::size_t before = result.parts.size();
     for (std::size_t i = 0; i < members.size(); ++i) {
       const Member& member = members[i];
-      const Member* const late = awaited.by(members, i, waits);
+      const Member* const late = awaited.by(i);
       if (late == nullptr || late == &member) {
         result.parts.push_back({member.end, member.row, member.end, member.row, {0, 0, true}});
         continue;
@@ -82,7 +119,8 @@ class OperationSplitter {
     const ChannelEnd& first = *members.front().end;
     const std::uint32_t op = op_of_operation(first.operation);
     const Waits waits = waits_of(op);
-    if (static_cast<int>(members.size()) != first.members) return Unsplit::members;
+    const bool needs_all = waits != Waits::sources;  // neighbours need not be related to all others
+    if (needs_all && static_cast<int>(members.size()) != first.members) return Unsplit::members;
     if (waits == Waits::none) return Unsplit::members;  // damaged
     std::uint32_t flags = 0;
     for (const Member& member : members) {

@@ -60,6 +60,7 @@ Ns waited(const SampledCall& call, const SampleRow& row, const RankClock& clock)
     case Waits::root: return row.rank == call.root ? 0 : until(call.root_entered);
     case Waits::others: return row.rank == call.root ? until(call.last_other.first) : 0;
     case Waits::lower:
+    case Waits::sources:
     case Waits::none: break;
   }
   return 0;
@@ -254,7 +255,7 @@ void add_calls(SampledCalls& to, const SampledCalls& more) {
 Unsplit why_unsplit(const SampledCall& call, int size) {
   const Waits waits = waits_in(call);
   if (call.members != size) return Unsplit::members;
-  if (waits == Waits::lower || waits == Waits::none) return Unsplit::prefix;
+  if (waits == Waits::lower || waits == Waits::sources || waits == Waits::none) return Unsplit::prefix;
   if (has_no_data(call.op, call.bin, call.flags)) return Unsplit::no_data;
   // What takes less time than the clocks may differ tells nothing.
   const bool has_clocks = !call.has_machines || (call.is_related && call.tolerance() <= call.longest);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who keeps whom waiting in non-blocking and persistent collectives, prefix sums and fences: against a trace."""
+"""Who keeps whom waiting in non-blocking and persistent collectives, prefix sums, among neighbours, and in fences: against a trace."""
 
 from __future__ import annotations
 
@@ -9,17 +9,8 @@ from traces import check, read, run
 
 PROGRAM = "late_operations.c"
 CASES = (
-    "allreduce",
-    "rotating",
-    "barrier",
-    "overlap",
-    "bcast",
-    "reduce",
-    "reversed",
-    "waitall",
-    "fence",
-    "scan",
-    "iscan",
+    *("allreduce", "rotating", "barrier", "overlap", "bcast", "reduce", "reversed", "waitall"),
+    *("fence", "scan", "iscan", "neighbor", "ineighbor"),
 )
 
 

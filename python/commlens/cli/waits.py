@@ -56,7 +56,7 @@ def waits(
     sender. A blocking send that needs its receiver waits until the receive is posted: a late receiver. Of several
     messages of one call, the latest counts. Collectives: in a barrier, an allreduce, an allgather, an alltoall or a
     reduce_scatter, every rank waits until the last one has entered. In a broadcast or scatter the others wait for the
-    root, in a reduce or gather the root for the others, in a prefix sum each rank for those below it. A call that completes a non-blocking or persistent collective
+    root, in a reduce or gather the root for the others, in a prefix sum each rank for those below it, in a neighbourhood collective for its neighbours. A call that completes a non-blocking or persistent collective
     waits for those that have not yet started it. In a run on several machines, sampled collectives also relate
     their clocks; the interval includes the error of this.
 

@@ -10,7 +10,7 @@ from commlens.render.table import Column, Table
 from commlens.render.units import share_text, size_text, time_text
 from commlens.reports.report import line_size
 from commlens.selection.sizes import BinRange
-from commlens.waiting.waits import MESSAGES, PREFIX_SUMS, Wait, Waits, outside_of
+from commlens.waiting.waits import MESSAGES, NEIGHBORS, PREFIX_SUMS, Wait, Waits, outside_of
 
 COLUMNS = (
     Column("communicator", right=False),
@@ -161,7 +161,8 @@ def in_region(wait: Wait) -> str:
 
 def how_late(wait: Wait) -> str:
     """Return which side of the messages is late."""
-    if wait.row["operation"] in LATE_EITHER or wait.row["completes_collectives"]:
+    row = wait.row
+    if row["operation"] in LATE_EITHER or row["class"] == NEIGHBORS or row["completes_collectives"]:
         return "It is late"
     return "It posts its receives late" if wait.row["operation"] in LATE_RECEIVERS else "It sends late"
 

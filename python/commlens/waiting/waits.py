@@ -22,6 +22,9 @@ Place = tuple[int, int, int]
 
 SAMPLING = "COMMLENS_WAITING"
 
+NEIGHBORS = "neighbor"
+"""Class of the neighbourhood collectives, in which each rank waits for its neighbours."""
+
 PREFIX_SUMS = ("MPI_Scan", "MPI_Exscan")
 """Collectives in which each rank waits for others, as in messages."""
 
@@ -34,7 +37,7 @@ SELECT split.family, split.op, split.bin, family.name AS communicator, family.si
        split.operation_ns,
        op.class = 'completion' AND EXISTS (
          SELECT 1 FROM key JOIN comm ON comm.id = key.comm JOIN op AS started ON started.id = key.op
-          WHERE comm.family = split.family AND started.class = 'collective'
+          WHERE comm.family = split.family AND started.class IN ('collective', 'neighbor')
             AND (started.name GLOB 'MPI_I*' OR started.name GLOB '*_init')) AS completes_collectives
   FROM split JOIN family ON family.family = split.family JOIN op ON op.id = split.op{chosen}
  ORDER BY split.waiting_ns DESC, split.time_ns DESC, communicator, operation, split.bin"""
@@ -289,8 +292,8 @@ def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, s
 
 
 def waits_for_some(row: Row) -> bool:
-    """Return whether each rank waits for others in the calls of a row: messages, requests, prefix sums."""
-    return row["class"] in MESSAGES or row["operation"] in PREFIX_SUMS
+    """Return whether each rank waits for others: in messages, requests, prefix sums, neighbourhood collectives."""
+    return row["class"] in (*MESSAGES, NEIGHBORS) or row["operation"] in PREFIX_SUMS
 
 
 def sampled_of(one: Row, is_message: bool) -> Sampled:

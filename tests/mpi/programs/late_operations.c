@@ -6,7 +6,8 @@
 // Usage: late_operations CASE STEPS MICROSECONDS
 //
 // A call that completes an operation waits until the last member has started it; of a broadcast, until the root has; at
-// the root of a reduction, until the others have; of a prefix sum, until those of lower rank have.  Of several
+// the root of a reduction, until the others have; of a prefix sum, until those of lower rank have;
+// of a neighbourhood collective, until the neighbours have.  Of several
 // operations, the longest wait counts. The processes must be on one machine, so that they have one CLOCK_MONOTONIC_RAW.
 #include <mpi.h>
 #include <stdio.h>
@@ -15,9 +16,9 @@
 #include <time.h>
 
 enum { most_at_once = 4, doubles = 8, most_ranks = 64 };
-enum waits { LAST, ROOT, OTHERS, LOWER };
-enum procedure { WAIT, WAITALL, FENCE, SCAN, procedures };
-static const char* const names[] = {"Wait", "Waitall", "Win_fence", "Scan"};
+enum waits { LAST, ROOT, OTHERS, LOWER, NEIGHBORS };
+enum procedure { WAIT, WAITALL, FENCE, SCAN, ALLGATHER, procedures };
+static const char* const names[] = {"Wait", "Waitall", "Win_fence", "Scan", "Neighbor_allgather"};
 
 struct call {
   double entered, left;
@@ -34,7 +35,7 @@ static int number_of_calls, number_of_operations;
 
 static int rank, size, step, steps;
 static double microseconds;
-static MPI_Comm comm;
+static MPI_Comm comm, line;
 static MPI_Win window;
 static double out[most_at_once][doubles * most_ranks], in[most_at_once][doubles * most_ranks];
 
@@ -191,6 +192,21 @@ static void iscan(void) {
   complete_all(WAIT);
 }
 
+// The ranks are a line, of which the second one is late.
+static void neighbor(void) {
+  if (rank == 1) spend(1);
+  enter(ALLGATHER, NEIGHBORS);
+  MPI_Neighbor_allgather(out[0], doubles, MPI_DOUBLE, in[0], doubles, MPI_DOUBLE, line);
+  leave();
+}
+
+static void ineighbor(void) {
+  if (rank == 1) spend(1);
+  const int i = started;
+  MPI_Ineighbor_alltoall(out[i], doubles, MPI_DOUBLE, in[i], doubles, MPI_DOUBLE, line, start(NEIGHBORS, 0));
+  complete_all(WAIT);
+}
+
 static void fence(void) {
   if (rank == 1) spend(1);
   enter(FENCE, LAST);
@@ -204,7 +220,8 @@ static const struct {
   void (*step)(void);
 } cases[] = {{"allreduce", allreduce}, {"rotating", rotating},     {"barrier", barrier},   {"overlap", overlap},
              {"bcast", bcast},         {"reduce", reduce},         {"reversed", reversed}, {"waitall", waitall},
-             {"fence", fence},         {"persistent", persistent}, {"scan", scan},         {"iscan", iscan}};
+             {"fence", fence},         {"persistent", persistent}, {"scan", scan},         {"iscan", iscan},
+             {"neighbor", neighbor}, {"ineighbor", ineighbor}};
 
 static double at_least_0(double ns) { return ns > 0 ? ns : 0; }
 
@@ -217,6 +234,7 @@ static double awaited_start(const struct operation* operation, const double* sta
     if (operation->waits == ROOT && r != operation->root) continue;
     if (operation->waits == OTHERS && r == operation->root) continue;
     if (operation->waits == LOWER && r >= rank) break;
+    if (operation->waits == NEIGHBORS && abs(r - rank) != 1) continue;
     if (starts[r] > last) {
       last = starts[r];
       *late = r;
@@ -270,6 +288,11 @@ int main(int argc, char** argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
+  const int periodic = 0;
+  MPI_Comm grid;
+  MPI_Cart_create(comm, 1, &size, &periodic, 0, &grid);
+  MPI_Comm_dup(grid, &line);
+  MPI_Comm_free(&grid);
   MPI_Win_create(in[0], sizeof in[0], sizeof(double), MPI_INFO_NULL, comm, &window);
   for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
     if (strcmp(argv[1], cases[c].name) != 0) continue;
@@ -279,6 +302,7 @@ int main(int argc, char** argv) {
   }
   print_trace();
   MPI_Win_free(&window);
+  MPI_Comm_free(&line);
   MPI_Comm_free(&comm);
   MPI_Finalize();
   return 0;

@@ -505,4 +505,46 @@ TEST(the_longest_wait_of_a_call_that_completes_an_operation_and_a_message_counts
   CHECK_EQ(of_rank(profile, op::MPI_Waitall, 1).waiting, 40'000u);
 }
 
+namespace {
+
+// A line of ranks, which exchange data with those next to them.
+Profile line_of_ranks(const std::vector<Ns>& entered, const std::vector<Ns>& spent) {
+  const int ranks = static_cast<int>(entered.size());
+  Profile profile = profile_of(ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    add_operations(profile, op::MPI_Ineighbor_alltoall, rank, {operation(0, entered[i], entered[i], spent[i])});
+    ChannelEnd& end = profile.channels.back();
+    end.sources = 0;
+    for (const int other : {rank - 1, rank + 1}) {
+      if (other < 0 || other >= ranks) continue;
+      end.destinations.push_back(other);
+      ++end.sources;
+    }
+    count(profile, op::MPI_Wait, rank, 1, spent[i]);
+  }
+  return profile;
+}
+
+}  // namespace
+
+TEST(in_a_neighbourhood_collective_a_rank_waits_for_the_neighbours_that_send_to_it) {
+  Profile profile = line_of_ranks({10'000, 50'000, 20'000, 12'000}, {41'000, 300, 31'000, 9'000});
+  split_all(profile);
+  const Ns waiting[] = {40'000, 0, 30'000, 8'000};
+  for (int rank = 0; rank < 4; ++rank) CHECK_EQ(of_rank(profile, op::MPI_Wait, rank).waiting, waiting[rank]);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 1).late, 70'000u);
+  CHECK_EQ(of_rank(profile, op::MPI_Wait, 2).late, 8'000u);
+}
+
+TEST(a_neighbourhood_collective_with_unknown_neighbours_is_not_split) {
+  for (const int sources : {-1, 2}) {
+    Profile profile = line_of_ranks({10'000, 50'000}, {41'000, 300});
+    profile.channels.front().sources = sources;
+    split_all(profile);
+    CHECK_EQ(profile.waiting.size(), 0u);
+    CHECK_EQ(unsplit(profile, Unsplit::members), 1u);
+  }
+}
+
 }  // namespace commlens
