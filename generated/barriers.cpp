@@ -133,6 +133,66 @@ int meet_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
 }
 
 template <Entry entry>
+int meet_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  meet(op::MPI_Neighbor_allgather, comm);
+  return behind_barrier(&meet_MPI_Neighbor_allgather<entry>, entry, 332)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+template <Entry entry>
+int meet_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  meet(op::MPI_Neighbor_allgather, comm);
+  return behind_barrier(&meet_MPI_Neighbor_allgather_c<entry>, entry, 333)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+template <Entry entry>
+int meet_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  meet(op::MPI_Neighbor_allgatherv, comm);
+  return behind_barrier(&meet_MPI_Neighbor_allgatherv<entry>, entry, 336)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+}
+
+template <Entry entry>
+int meet_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  meet(op::MPI_Neighbor_allgatherv, comm);
+  return behind_barrier(&meet_MPI_Neighbor_allgatherv_c<entry>, entry, 337)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+}
+
+template <Entry entry>
+int meet_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  meet(op::MPI_Neighbor_alltoall, comm);
+  return behind_barrier(&meet_MPI_Neighbor_alltoall<entry>, entry, 340)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+template <Entry entry>
+int meet_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  meet(op::MPI_Neighbor_alltoall, comm);
+  return behind_barrier(&meet_MPI_Neighbor_alltoall_c<entry>, entry, 341)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+template <Entry entry>
+int meet_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  meet(op::MPI_Neighbor_alltoallv, comm);
+  return behind_barrier(&meet_MPI_Neighbor_alltoallv<entry>, entry, 344)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+}
+
+template <Entry entry>
+int meet_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  meet(op::MPI_Neighbor_alltoallv, comm);
+  return behind_barrier(&meet_MPI_Neighbor_alltoallv_c<entry>, entry, 345)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+}
+
+template <Entry entry>
+int meet_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  meet(op::MPI_Neighbor_alltoallw, comm);
+  return behind_barrier(&meet_MPI_Neighbor_alltoallw<entry>, entry, 348)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+}
+
+template <Entry entry>
+int meet_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  meet(op::MPI_Neighbor_alltoallw, comm);
+  return behind_barrier(&meet_MPI_Neighbor_alltoallw_c<entry>, entry, 349)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+}
+
+template <Entry entry>
 int meet_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   meet(op::MPI_Reduce, comm);
   return behind_barrier(&meet_MPI_Reduce<entry>, entry, 383)(sendbuf, recvbuf, count, datatype, op, root, comm);
@@ -228,6 +288,16 @@ void add_barriers(void* functions[]) noexcept {
   wrap(functions, 208, &meet_MPI_Gather_c<Entry::mpi>, &meet_MPI_Gather_c<Entry::pmpi>);
   wrap(functions, 211, &meet_MPI_Gatherv<Entry::mpi>, &meet_MPI_Gatherv<Entry::pmpi>);
   wrap(functions, 212, &meet_MPI_Gatherv_c<Entry::mpi>, &meet_MPI_Gatherv_c<Entry::pmpi>);
+  wrap(functions, 332, &meet_MPI_Neighbor_allgather<Entry::mpi>, &meet_MPI_Neighbor_allgather<Entry::pmpi>);
+  wrap(functions, 333, &meet_MPI_Neighbor_allgather_c<Entry::mpi>, &meet_MPI_Neighbor_allgather_c<Entry::pmpi>);
+  wrap(functions, 336, &meet_MPI_Neighbor_allgatherv<Entry::mpi>, &meet_MPI_Neighbor_allgatherv<Entry::pmpi>);
+  wrap(functions, 337, &meet_MPI_Neighbor_allgatherv_c<Entry::mpi>, &meet_MPI_Neighbor_allgatherv_c<Entry::pmpi>);
+  wrap(functions, 340, &meet_MPI_Neighbor_alltoall<Entry::mpi>, &meet_MPI_Neighbor_alltoall<Entry::pmpi>);
+  wrap(functions, 341, &meet_MPI_Neighbor_alltoall_c<Entry::mpi>, &meet_MPI_Neighbor_alltoall_c<Entry::pmpi>);
+  wrap(functions, 344, &meet_MPI_Neighbor_alltoallv<Entry::mpi>, &meet_MPI_Neighbor_alltoallv<Entry::pmpi>);
+  wrap(functions, 345, &meet_MPI_Neighbor_alltoallv_c<Entry::mpi>, &meet_MPI_Neighbor_alltoallv_c<Entry::pmpi>);
+  wrap(functions, 348, &meet_MPI_Neighbor_alltoallw<Entry::mpi>, &meet_MPI_Neighbor_alltoallw<Entry::pmpi>);
+  wrap(functions, 349, &meet_MPI_Neighbor_alltoallw_c<Entry::mpi>, &meet_MPI_Neighbor_alltoallw_c<Entry::pmpi>);
   wrap(functions, 383, &meet_MPI_Reduce<Entry::mpi>, &meet_MPI_Reduce<Entry::pmpi>);
   wrap(functions, 384, &meet_MPI_Reduce_c<Entry::mpi>, &meet_MPI_Reduce_c<Entry::pmpi>);
   wrap(functions, 389, &meet_MPI_Reduce_scatter<Entry::mpi>, &meet_MPI_Reduce_scatter<Entry::pmpi>);

@@ -433,9 +433,10 @@ enum class Reach : std::uint8_t { none, all, later, apart };
 // The partners of a blocking point-to-point call (CurrentCall): a call that waits, waits for them.
 enum class Partners : std::uint8_t { none, to, from, both };
 
-// Whom a process waits for in a collective, or in the call that completes it.  last: all wait until the last has entered; root: the others wait
-// for the root; others: the root waits for the others; lower: a process waits for those of lower rank.
-enum class Waits : std::uint8_t { none, last, root, others, lower };
+// Whom a process waits for in a collective, or in the call that completes it.  last: all wait until the last has
+// entered; root: the others wait for the root; others: the root waits for the others; lower: a process waits for those
+// of lower rank; sources: for the neighbours that send to it.
+enum class Waits : std::uint8_t { none, last, root, others, lower, sources };
 
 struct OpFacts {
   const char* name;
@@ -648,11 +649,11 @@ inline constexpr OpFacts op_facts[] = {
     {"MPI_Igatherv", "collective", '-', Reach::apart, Partners::none, Waits::others},
     {"MPI_Improbe", "p2p", '-', Reach::none, Partners::none, Waits::none},
     {"MPI_Imrecv", "p2p", '-', Reach::none, Partners::none, Waits::none},
-    {"MPI_Ineighbor_allgather", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Ineighbor_allgatherv", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Ineighbor_alltoall", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Ineighbor_alltoallv", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Ineighbor_alltoallw", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
+    {"MPI_Ineighbor_allgather", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Ineighbor_allgatherv", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Ineighbor_alltoall", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Ineighbor_alltoallv", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Ineighbor_alltoallw", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
     {"MPI_Info_create", "other", '-', Reach::none, Partners::none, Waits::none},
     {"MPI_Info_create_env", "other", '-', Reach::none, Partners::none, Waits::none},
     {"MPI_Info_delete", "other", '-', Reach::none, Partners::none, Waits::none},
@@ -686,16 +687,16 @@ inline constexpr OpFacts op_facts[] = {
     {"MPI_Lookup_name", "comm", '-', Reach::none, Partners::none, Waits::none},
     {"MPI_Mprobe", "p2p", '-', Reach::none, Partners::from, Waits::none},
     {"MPI_Mrecv", "p2p", '-', Reach::none, Partners::none, Waits::none},
-    {"MPI_Neighbor_allgather", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Neighbor_allgather_init", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Neighbor_allgatherv", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Neighbor_allgatherv_init", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Neighbor_alltoall", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Neighbor_alltoall_init", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Neighbor_alltoallv", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Neighbor_alltoallv_init", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Neighbor_alltoallw", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
-    {"MPI_Neighbor_alltoallw_init", "neighbor", '-', Reach::apart, Partners::none, Waits::none},
+    {"MPI_Neighbor_allgather", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Neighbor_allgather_init", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Neighbor_allgatherv", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Neighbor_allgatherv_init", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Neighbor_alltoall", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Neighbor_alltoall_init", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Neighbor_alltoallv", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Neighbor_alltoallv_init", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Neighbor_alltoallw", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
+    {"MPI_Neighbor_alltoallw_init", "neighbor", '-', Reach::apart, Partners::none, Waits::sources},
     {"MPI_Op_commutative", "other", '-', Reach::none, Partners::none, Waits::none},
     {"MPI_Op_create", "other", '-', Reach::none, Partners::none, Waits::none},
     {"MPI_Op_free", "other", '-', Reach::none, Partners::none, Waits::none},

@@ -20,6 +20,7 @@ int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatyp
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -37,6 +38,7 @@ int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -53,6 +55,7 @@ int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Dataty
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -69,6 +72,7 @@ int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MP
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -86,6 +90,7 @@ int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -103,6 +108,7 @@ int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -119,6 +125,7 @@ int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], co
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -135,6 +142,7 @@ int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcoun
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -151,6 +159,7 @@ int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[], co
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -167,6 +176,7 @@ int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcoun
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
+  call.begin_in(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -185,6 +195,7 @@ int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -202,6 +213,7 @@ int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -218,6 +230,7 @@ int wrap_MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Dat
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -234,6 +247,7 @@ int wrap_MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -250,6 +264,7 @@ int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -266,6 +281,7 @@ int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -281,6 +297,7 @@ int wrap_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Da
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -296,6 +313,7 @@ int wrap_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -313,6 +331,7 @@ int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -330,6 +349,7 @@ int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -346,6 +366,7 @@ int wrap_MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Data
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -362,6 +383,7 @@ int wrap_MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -378,6 +400,7 @@ int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], con
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -394,6 +417,7 @@ int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcount
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -409,6 +433,7 @@ int wrap_MPI_Neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[]
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -424,6 +449,7 @@ int wrap_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count send
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -440,6 +466,7 @@ int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], con
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -456,6 +483,7 @@ int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcount
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
+  call.meet(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -471,6 +499,7 @@ int wrap_MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[]
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -486,6 +515,7 @@ int wrap_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count send
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
+  call.begin_in(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }

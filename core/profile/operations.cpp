@@ -30,8 +30,8 @@ class Awaited {
  public:
   Awaited(const Members& members, Waits waits) : members_(members), waits_(waits), by_member_(members.size()) {
     switch (waits) {
-      case Waits::sources: return find_sources();
-      case Waits::lower: return find_lower();
+      case Waits::sources: find_sources(); break;
+      case Waits::lower: find_lower(); break;
       default: find_last();
     }
   }

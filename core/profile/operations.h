@@ -7,8 +7,8 @@
 
 // Puts the samples of non-blocking and persistent collectives together: the call that completes one waits from its
 // entry until the last member has started it, until the root has, or, at the root, until the others have (enum Waits).
-// Prefix sums and neighbourhood collectives are among them, blocking ones too: a rank waits until the last of those below it, or
-// of the neighbours that send to it, has started.
+// Prefix sums and neighbourhood collectives are among them, blocking ones too: a rank waits until the last of those
+// below it, or of the neighbours that send to it, has started.
 namespace commlens {
 
 // What one member waited for in the call that completed an operation.

@@ -118,7 +118,8 @@ void Profile::read_channels_of(WireReader& in, RankData& data) {
     end.has_several_threads = in.number() != 0;
     end.messages = in.number();
     end.all = in.number();
-    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) end.destinations.push_back(static_cast<int>(in.number()));
+    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m)
+      end.destinations.push_back(static_cast<int>(in.number()));
     end.sources = static_cast<int>(in.signed_number());
     MessageRow row;
     for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) {

@@ -189,7 +189,8 @@ def test_every_pattern_has_its_sentence(pattern: Pattern, words: str) -> None:
     ranks = [
         {"rank": rank, "samples": 9, "between_ns": 0, "outside_ns": 0, "late_path": ""} for rank in range(4)
     ]
-    wait = Wait({"class": "collective", "operation": "MPI_Bcast"}, Share(0.5, 0.5, 0.5), 0, 0, pattern, "", ranks, by_stay=False)
+    row = {"class": "collective", "operation": "MPI_Bcast"}
+    wait = Wait(row, Share(0.5, 0.5, 0.5), 0, 0, pattern, "", ranks, by_stay=False)
     assert pattern_sentences(wait, {0: "a", 1: "b"}).startswith(words)
 
 

@@ -702,7 +702,7 @@ SELECT 1.0 * CASE WHEN begins_chain THEN all_ns ELSE caused_ns END / total AS sh
             WHEN op.name IN ('MPI_Sendrecv', 'MPI_Sendrecv_replace') THEN 'comes late to its messages'
             WHEN op.class = 'completion' AND EXISTS (
               SELECT 1 FROM comm JOIN key ON key.comm = comm.id JOIN op AS started ON started.id = key.op
-               WHERE comm.family = place.family AND started.class = 'collective'
+               WHERE comm.family = place.family AND started.class IN ('collective', 'neighbor')
                  AND (started.name GLOB 'MPI_I*' OR started.name GLOB '*_init')) THEN 'comes late to its messages or collectives'
             ELSE 'sends late' END AS how
   FROM run CROSS JOIN cause CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family

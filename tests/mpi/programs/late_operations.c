@@ -221,7 +221,7 @@ static const struct {
 } cases[] = {{"allreduce", allreduce}, {"rotating", rotating},     {"barrier", barrier},   {"overlap", overlap},
              {"bcast", bcast},         {"reduce", reduce},         {"reversed", reversed}, {"waitall", waitall},
              {"fence", fence},         {"persistent", persistent}, {"scan", scan},         {"iscan", iscan},
-             {"neighbor", neighbor}, {"ineighbor", ineighbor}};
+             {"neighbor", neighbor},   {"ineighbor", ineighbor}};
 
 static double at_least_0(double ns) { return ns > 0 ? ns : 0; }
 
