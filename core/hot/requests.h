@@ -45,10 +45,7 @@ struct alignas(64) PersistentRequest {
   Share* shares;            // null: the same block size for all peers
   Flow shape;
   int tag;  // of a message that it sends; no_tag: not sampled, such as partitions.  Of a collective: SampleFlag
-  union {
-    Channel* operations;  // to which its starts belong; null: not sampled
-    PersistentRequest* next_free;
-  };
+  Channel* operations;  // of a collective: to which its starts belong; null: not sampled
 };
 
 inline constexpr Payload pointer_bits = ((Payload{1} << 48) - 1) & ~RequestFlag::all;

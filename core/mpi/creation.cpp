@@ -484,7 +484,7 @@ void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const
   const bool is_partitioned = op_of_key(maker.key) == op::MPI_Psend_init;
   const int tag_or_flags = of.channel != nullptr ? static_cast<int>(of.flags) : thread.current.to.tag;
   const int tag = is_partitioned ? PersistentRequest::no_tag : tag_or_flags;
-  *p = {&maker, v.sent, v.received, v.to, v.from, v.exchanged, nullptr, v.shape, tag, {of.channel}};
+  *p = {&maker, v.sent, v.received, v.to, v.from, v.exchanged, nullptr, v.shape, tag, of.channel};
   const bool has_blocks = matrix_choice.peers && v.parts.slots > 0;
   if (has_blocks && v.parts.are_kept()) {
     p->shares = new (std::nothrow) Share[static_cast<std::size_t>(v.parts.slots) + 1];

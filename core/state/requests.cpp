@@ -2,6 +2,7 @@
 #include "core/hot/requests.h"
 
 #include <mutex>
+#include <new>
 
 #include "core/base/memory.h"
 #include "core/state/requests.h"
@@ -10,7 +11,14 @@ namespace commlens {
 namespace {
 
 std::mutex mutex;
-PersistentRequest* free_list = nullptr;
+
+// What a record is while it is not in use.
+struct FreeRecord {
+  FreeRecord* next;
+};
+FreeRecord* free_list = nullptr;
+
+void set_free(PersistentRequest* record) noexcept { free_list = new (record) FreeRecord{free_list}; }
 
 }  // namespace
 
@@ -35,21 +43,17 @@ PersistentRequest* new_persistent() noexcept {
     constexpr std::size_t some = 64;
     auto* const memory = static_cast<PersistentRequest*>(map_memory(some * sizeof(PersistentRequest)));
     if (memory == nullptr) return nullptr;
-    for (std::size_t i = 0; i < some; ++i) {
-      memory[i].next_free = free_list;
-      free_list = &memory[i];
-    }
+    for (std::size_t i = 0; i < some; ++i) set_free(&memory[i]);
   }
-  PersistentRequest* const p = free_list;
-  free_list = p->next_free;
-  return p;
+  FreeRecord* const record = free_list;
+  free_list = record->next;
+  return new (record) PersistentRequest;
 }
 
 void free_persistent(PersistentRequest* p) noexcept {
   delete[] p->shares;
   const std::lock_guard<std::mutex> lock(mutex);
-  p->next_free = free_list;
-  free_list = p;
+  set_free(p);
 }
 
 }  // namespace commlens

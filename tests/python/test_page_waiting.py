@@ -225,7 +225,7 @@ def test_a_sender_without_samples_is_named_and_drawn(tab: Browser, tmp_path: Pat
         "late_region",
     )
     assert [rows[0][name] for name in names] == ["0", "0", "", "120", "1", "", "solve"]
-    assert not re.search("NaN|Infinity|undefined", tab.run("return document.body.textContent"))
+    assert not re.search("NaN|Infinity|undefined", tab.run("return document.body.innerText"))
     tab.go("view=summary")
     assert "96.5 % of the 373 ms in sampled messages is waiting" in tab.run(
         "return document.getElementById('waits').textContent"
