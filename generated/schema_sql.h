@@ -255,7 +255,7 @@ inline constexpr char tables_sql[] =
   comm INTEGER REFERENCES comm(id), -- Communicator.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   bin INTEGER, -- Message size bin, as in key.bin.
-  samples INTEGER, -- Sampled calls: of a collective, each counted once for all its members.
+  samples INTEGER, -- Sampled calls: of a collective, each counted once for all its members; of messages, prefix sums and neighbourhood collectives, once for each rank.
   collectives INTEGER, -- All calls, counted in the same way. Of messages: the number of calls for which the samples stand, rounded: those that wait for a message, without others of the procedure.
   across INTEGER, -- Sampled calls whose members are on several machines, whose clocks differ.
   by_clock INTEGER, -- Those of them that were split by when the members entered, which table clock tells: collectives with a root. In the others waiting is computed from the durations: a rank waited as long as its call took longer than that of the last, as far as table clock allows it. Its error is the time from the first to the last return of a member, but not more than four times clock.error_ns.

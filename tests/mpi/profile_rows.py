@@ -12,6 +12,12 @@ from typing import Any, NamedTuple
 MEASURED = ("p2p", "collective", "neighbor", "rma", "io", "completion", "comm")
 
 
+COMMON = (
+    "(op.name = 'MPI_Win_fence' OR (op.class = 'collective' AND op.name NOT IN ('MPI_Scan', 'MPI_Exscan')))"
+)
+"""Condition for procedures in which all members wait for the same one: their samples count once for all of them."""
+
+
 class Count(NamedTuple):
     """Calls and bytes of one (communicator, operation, bin, rank)."""
 
@@ -161,16 +167,16 @@ class Profile:
         assert (
             self.rows(
                 "SELECT * FROM waiting JOIN op ON op.id = op WHERE waiting_ns > time_ns OR outside_ns > between_ns "
-                "OR (class = 'collective' AND last > samples)"
+                f"OR ({COMMON} AND last > samples)"
             )
             == []
         )
-        wrong = """
+        wrong = f"""
         SELECT s.comm, s.op, s.bin FROM sampled AS s JOIN comm ON comm.id = s.comm JOIN op ON op.id = s.op
           LEFT JOIN (SELECT comm, op, bin, SUM(samples) AS samples, SUM(time_ns) AS time_ns,
                             SUM(waiting_ns) AS waiting_ns, SUM(last) AS last
                        FROM waiting GROUP BY comm, op, bin) AS w USING (comm, op, bin)
-         WHERE w.samples IS NOT s.samples * CASE class WHEN 'collective' THEN comm.size ELSE 1 END OR w.time_ns IS NOT s.time_ns OR w.waiting_ns IS NOT s.waiting_ns
+         WHERE w.samples IS NOT s.samples * CASE WHEN {COMMON} THEN comm.size ELSE 1 END OR w.time_ns IS NOT s.time_ns OR w.waiting_ns IS NOT s.waiting_ns
             OR w.last > s.samples OR s.samples > s.collectives OR s.across > s.samples"""
         assert self.rows(wrong) == []
         wrong = """

