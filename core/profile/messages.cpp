@@ -145,6 +145,7 @@ struct OfRank {
   std::uint64_t samples = 0;
   double weight = 0;
   std::uint64_t calls = 0;  // all calls, for which the samples cannot stand more than once
+  Ns time = 0;              // in all calls
 
   // True if all calls wait for messages.  Then the waiting is estimated from its share in the time of the samples: long
   // calls and long waiting go together.  Otherwise the number of messages tells for how many calls the samples stand.
@@ -169,7 +170,9 @@ std::map<KindOfRank, OfRank> by_rank(const Profile& profile, const std::vector<M
   for (const Profile::Row& row : profile.rows) {
     const Profile::KeyFacts& key = profile.keys[row.key];
     const auto of_rank = sums.find({{key.comm, key.op, key.bin}, row.rank});
-    if (of_rank != sums.end()) of_rank->second.calls += row.calls;
+    if (of_rank == sums.end()) continue;
+    of_rank->second.calls += row.calls;
+    of_rank->second.time += row.time;
   }
   return sums;
 }
@@ -183,6 +186,20 @@ WaitingRow& row_in(Waiting& rows, const Kind& kind, std::uint32_t region, int ra
   row.region = region;
   row.rank = rank;
   return row;
+}
+
+// The samples end a little after their calls, which may make them longer than all calls together.
+void shorten(Waiting& rows, const std::map<KindOfRank, OfRank>& ranks) {
+  std::map<KindOfRank, Ns> times;
+  const auto of = [](const auto& place) { return KindOfRank{std::get<0>(place), std::get<2>(place)}; };
+  for (const auto& [place, row] : rows) times[of(place)] += row.time;
+  for (auto& [place, row] : rows) {
+    const auto of_rank = ranks.find(of(place));
+    const Ns sum = times.at(of(place));
+    if (of_rank == ranks.end() || sum <= of_rank->second.time) continue;
+    row.time = static_cast<Ns>(static_cast<double>(row.time) * static_cast<double>(of_rank->second.time) /
+                               static_cast<double>(sum));
+  }
 }
 
 }  // namespace
@@ -217,6 +234,7 @@ std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& spli
       row.late += call.waiting;
     }
   }
+  shorten(rows, ranks);
   std::vector<MessageTime> times;
   for (const MessageCallRow& call : split.calls) {
     if (times.empty() || std::tie(times.back().comm, times.back().op, times.back().bin) != call.kind())
