@@ -212,8 +212,11 @@ void stop_operations(std::uint32_t comm) noexcept { stop_all(stop_mark(operation
 
 Channel* operations_of(const CommView& comm, std::uint32_t op, std::uint32_t bin, bool is_persistent) noexcept try {
   if (sampled_identity == nullptr) return nullptr;
-  const std::lock_guard<std::mutex> lock(mutex);
   std::uint64_t key = operation_key(comm.index, op, bin, 0);
+  // Without the lock, because calls that are not cached come here each time.
+  auto* const seen = is_persistent ? nullptr : static_cast<Channel*>(channels.find(key));
+  if (seen != nullptr && seen->key != 0) return seen;  // key 0: stopped
+  const std::lock_guard<std::mutex> lock(mutex);
   if (stopped().count(stop_mark(key)) != 0) return nullptr;
   if (is_persistent) {
     const std::uint32_t index = next_index(key, comm.identity);
