@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace of blocking collectives for bench/waiting.py: preloaded before libcommlens, it stores when each call was
- * entered and left, and writes the records of a rank into the file TRACE/RANK. For programs with one thread. */
+ * A trace of blocking collectives for bench/waiting.py: preloaded after libcommlens, so that commlens calls it and its
+ * times contain none of commlens, it stores when each call was entered and left, and writes the records of a rank into
+ * the file TRACE/RANK. For programs with one thread. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -11,6 +12,12 @@
 #include <time.h>
 
 enum op { barrier, allreduce, bcast, allgather, alltoall, alltoallv };
+
+/* The definition behind this library: commlens, in front of it, would count calls of the PMPI names, too. */
+#define NEXT(name)               \
+  static __typeof__(&name) next; \
+  if (next == NULL) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+#define BEHIND(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 struct record {
   uint64_t comm; /* a hash of its members: communicators of the same members count as one */
@@ -40,17 +47,17 @@ static void learn(MPI_Comm comm, struct known* k) {
   MPI_Group world, group;
   k->comm = comm;
   k->hash = 14695981039346656037u;
-  PMPI_Comm_group(MPI_COMM_WORLD, &world);
-  PMPI_Comm_group(comm, &group);
-  PMPI_Comm_size(comm, &k->members);
-  PMPI_Comm_rank(comm, &k->member);
+  BEHIND(PMPI_Comm_group)(MPI_COMM_WORLD, &world);
+  BEHIND(PMPI_Comm_group)(comm, &group);
+  BEHIND(PMPI_Comm_size)(comm, &k->members);
+  BEHIND(PMPI_Comm_rank)(comm, &k->member);
   for (int i = 0; i < k->members; ++i) {
     int rank;
-    PMPI_Group_translate_ranks(group, 1, &i, world, &rank);
+    BEHIND(PMPI_Group_translate_ranks)(group, 1, &i, world, &rank);
     k->hash = (k->hash ^ (uint64_t)rank) * 1099511628211u;
   }
-  PMPI_Group_free(&world);
-  PMPI_Group_free(&group);
+  BEHIND(PMPI_Group_free)(&world);
+  BEHIND(PMPI_Group_free)(&group);
 }
 
 static const struct known* known_of(MPI_Comm comm) {
@@ -74,19 +81,17 @@ static void add(enum op op, MPI_Comm comm, long bytes, int root, uint64_t entere
 }
 
 static long bytes_of(int count, MPI_Datatype type) {
+  NEXT(PMPI_Type_size);
   int size;
-  PMPI_Type_size(type, &size);
+  next(type, &size);
   return (long)count * size;
 }
 
-#define NEXT(name)               \
-  static __typeof__(&name) next; \
-  if (next == NULL) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
-#define TRACED(op, comm, bytes, root, call) \
-  const long of = bytes;                    \
-  const uint64_t entered = now();           \
-  const int code = call;                    \
-  add(op, comm, of, root, entered, now());  \
+#define TRACED(op, comm, bytes, root, call)     \
+  const uint64_t entered = now();               \
+  const int code = call;                        \
+  const uint64_t left = now();                  \
+  add(op, comm, bytes, root, entered, left);    \
   return code
 
 int MPI_Barrier(MPI_Comm comm) {
@@ -134,7 +139,7 @@ int MPI_Finalize(void) {
   NEXT(MPI_Finalize);
   int rank;
   char path[4096];
-  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  BEHIND(PMPI_Comm_rank)(MPI_COMM_WORLD, &rank);
   snprintf(path, sizeof path, "%s/%d", getenv("TRACE"), rank);
   FILE* const file = fopen(path, "wb");
   if (file == NULL || fwrite(records, sizeof *records, number, file) != number || fclose(file) != 0) abort();

@@ -10,6 +10,10 @@ from math import sqrt
 from statistics import NormalDist
 
 CONFIDENCE = 0.95
+LONG_TAILS = 1.25
+"""Factor of the standard error. Rare long waits are seldom in a sample, so that its spread is below that of all calls.
+
+Without the factor, 89 of 100 intervals had the truth in bench/waiting.py."""
 FEWEST_SAMPLES = 4  # from which on there is an interval
 FEWEST_CALLS = 8  # samples from which on a pattern is named
 MOST_ON_NODE = 0.8  # share of a node from which on it is named
@@ -120,7 +124,7 @@ def waiting_share(waiting_ns: float, time_ns: int, strata: Sequence[Sampled]) ->
         return Share(share, None, None)
     variance = sum(one.standard_error(share) ** 2 for one in strata)
     freedom = sum(one.samples - 1 for one in strata)
-    error = student(max(3, freedom)) * sqrt(variance) / time_ns
+    error = student(max(3, freedom)) * LONG_TAILS * sqrt(variance) / time_ns
     seen_ns = sum(one.seen_ns for one in strata)
     unseen_ns = sum(one.unseen_ns for one in strata)
     low = min(share - error, seen_ns / time_ns)
