@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Finds the callers of a function by the tables that compilers write for C++ exceptions (.eh_frame), x86-64 only.
+//
+// Also returns the stack words it read.  The unwinder is a deterministic function of the frame that it starts with, of
+// these words and of the loaded objects.  So a later call from the same frame has the same callers if the words still
+// have their values: a caller of unwind() can compare words instead of unwinding again.  It must forget them when an
+// object is unloaded, because another one may be loaded at the same address.
+//
+// Allocates nothing and takes no lock, except with a glibc before 2.35, where the dynamic linker takes one.  libgcc's
+// unwinder is not used: it does not return what it read.
+
+#include <cstdint>
+
+namespace commlens {
+
+// A function that has made a call, in the state after the call returns.
+struct StackFrame {
+  std::uint64_t pc;  // the return address of the call
+  std::uint64_t sp;  // the stack pointer after the return
+  std::uint64_t fp;  // rbp
+};
+
+struct StackWord {
+  const std::uint64_t* at;
+  std::uint64_t value;
+};
+
+struct Unwound {
+  enum End : std::uint8_t {
+    full,       // as many return addresses as asked for
+    outermost,  // the last one lies in the first function of the thread
+    cut,        // a frame cannot be unwound, or there is no space for more words
+  };
+  int frames;    // number of return addresses found
+  int words;     // number of stack words on which they, and `full` or `outermost`, depend
+  bool uses_fp;  // they depend on StackFrame::fp, too
+  End end;
+};
+
+// Stores the return address by which the function of `frame` returns to its caller, that of the caller, and so on
+// outwards: at most `most`.  Stores the stack words in the order in which they were read, at most `most_words`.  After
+// a cut, the words are only those that the frames found so far depend on.
+Unwound unwind(StackFrame frame, std::uint64_t* returns, int most, StackWord* words, int most_words) noexcept;
+
+// Returns true if all words still have their values.  For the hot path, thus without a system call: the thread must be
+// in a frame with the same pc and sp (and fp, if `uses_fp`) as the one that was unwound.
+//
+// Compares strictly in order and stops at the first difference.  Each address was computed from the words before it:
+// only if these are equal, the address is known to lie in a live frame, and the stack may have been unmapped there
+// otherwise.  The relaxed atomic load keeps the compiler from reading ahead.
+inline bool are_unchanged(const StackWord* words, int count) noexcept {
+  for (const StackWord *word = words, *const end = words + count; word != end; ++word) {
+    if (__atomic_load_n(word->at, __ATOMIC_RELAXED) != word->value) return false;
+  }
+  return true;
+}
+
+}  // namespace commlens

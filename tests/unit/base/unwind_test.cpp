@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/unwind.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <utility>
+
+#include "core/base/memory.h"
+#include "core/base/unwind_walk.h"
+#include "tests/unit/base/unwind_chain.h"
+#include "tests/unit/check.h"
+
+namespace commlens {
+namespace {
+
+std::string text_of(const Addresses& addresses) {
+  std::ostringstream out;
+  for (const std::uint64_t address : addresses) out << std::hex << address << " ";
+  return out.str();
+}
+
+void check_callers(const std::string& name) {
+  CHECK_EQ(name + text_of(probed.found()), name + text_of(probed.libgcc));
+  CHECK(probed.unwound.frames > 0);
+  CHECK(probed.unwound.words >= probed.unwound.frames);
+}
+
+void check_whole_chain(const std::string& name) {
+  check_callers(name + ": ");
+  CHECK(probed.unwound.end == Unwound::outermost);
+}
+
+void* chain_in_thread(void*) {
+  call_chain({0, 5, 1});
+  check_whole_chain("thread");
+  return nullptr;
+}
+
+ucontext_t main_context, coroutine_context;
+
+void coroutine() {
+  call_chain({1, 3, 5});
+  check_callers("coroutine: ");
+}
+
+void on_signal(int) {
+  at_probe = [] { CHECK(are_unchanged(probed.words, probed.unwound.words)); };
+  call_chain({5, 0});
+  at_probe = nullptr;
+}
+
+}  // namespace
+
+TEST(each_kind_of_frame_has_the_callers_that_libgcc_finds) {
+  for (int kind = 0; kind < frame_kinds; ++kind) {
+    for (int other = 0; other < frame_kinds; ++other) {
+      call_chain({kind, other, kind});
+      check_whole_chain("kinds " + std::to_string(kind) + " and " + std::to_string(other));
+    }
+  }
+}
+
+TEST(callers_are_those_that_backtrace_of_glibc_finds) {
+  static Addresses glibc;
+  at_probe = [] { glibc = glibc_addresses(); };
+  call_chain({5, 3, qsort_kind, 1, 9});
+  at_probe = nullptr;
+  check_whole_chain("backtrace");
+  CHECK(glibc.size() > probed.libgcc.size());  // begins with the functions that probe() has called
+  glibc.erase(glibc.begin(), glibc.end() - probed.unwound.frames);
+  CHECK_EQ(text_of(probed.found()), text_of(glibc));
+}
+
+TEST(unwinding_stops_at_the_number_of_callers_asked_for) {
+  for (depth_asked = 0; depth_asked <= 5; ++depth_asked) {
+    call_chain({5, 3, 1, 2, 0});
+    CHECK_EQ(probed.unwound.frames, depth_asked);
+    CHECK(probed.unwound.end == Unwound::full);
+    CHECK_EQ(text_of(probed.found()), text_of(probed.expected(depth_asked)));
+  }
+  depth_asked = Probed::most_returns;
+}
+
+TEST(a_thread_ends_at_its_first_function) {
+  pthread_t thread;
+  CHECK_EQ(pthread_create(&thread, nullptr, chain_in_thread, nullptr), 0);
+  pthread_join(thread, nullptr);
+}
+
+// The function returns to the first instruction of __start_context(), of which glibc's tables describe the inside only:
+// the end is a cut.
+TEST(a_coroutine_is_unwound_up_to_its_first_function) {
+  constexpr std::size_t bytes = 256 * 1024;
+  getcontext(&coroutine_context);
+  coroutine_context.uc_stack.ss_sp = map_memory(bytes);
+  coroutine_context.uc_stack.ss_size = bytes;
+  coroutine_context.uc_link = &main_context;
+  makecontext(&coroutine_context, coroutine, 0);
+  probed.unwound.frames = 0;
+  swapcontext(&main_context, &coroutine_context);
+  CHECK(probed.unwound.frames > 3);
+  CHECK(probed.unwound.end != Unwound::full);
+  unmap_memory(coroutine_context.uc_stack.ss_sp, bytes);
+}
+
+TEST(a_signal_handler_is_unwound_up_to_the_signal_frame) {
+  struct sigaction action{}, before{};
+  action.sa_handler = on_signal;
+  sigaction(SIGUSR1, &action, &before);
+  raise(SIGUSR1);
+  sigaction(SIGUSR1, &before, nullptr);
+  CHECK(probed.unwound.end == Unwound::cut);
+  CHECK(probed.unwound.frames >= 7);  // twice next() and function, next(), call_chain(), on_signal()
+  CHECK_EQ(text_of(probed.found()), text_of(probed.expected()));
+}
+
+TEST(tables_found_by_iteration_give_the_same_callers) {
+  static Addresses returns;
+  static Unwound unwound;
+  at_probe = [] {
+    StackWord words[Probed::most_words];
+    returns.resize(Probed::most_returns);
+    unwound = unwind_by(find_tables_by_iteration, probed.frame, returns.data(), Probed::most_returns, words,
+                        Probed::most_words);
+  };
+  call_chain({5, 3, qsort_kind, 1});
+  at_probe = nullptr;
+  returns.resize(static_cast<std::size_t>(unwound.frames));
+  CHECK_EQ(text_of(returns), text_of(probed.libgcc));
+  CHECK(unwound.end == Unwound::outermost);
+}
+
+TEST(both_ways_to_find_tables_find_the_same_ones_and_none_outside_objects) {
+  const void* const addresses[] = {reinterpret_cast<void*>(call_chain), reinterpret_cast<void*>(qsort),
+                                   reinterpret_cast<void*>(find_tables)};
+  for (const void* const address : addresses) {
+    UnwindTables a, b;
+    CHECK(find_tables(reinterpret_cast<std::uint64_t>(address), a));
+    CHECK(find_tables_by_iteration(reinterpret_cast<std::uint64_t>(address), b));
+    CHECK_EQ(static_cast<const void*>(a.header), static_cast<const void*>(b.header));
+    CHECK_EQ(static_cast<const void*>(a.begin), static_cast<const void*>(b.begin));
+    CHECK_EQ(static_cast<const void*>(a.end), static_cast<const void*>(b.end));
+    CHECK(a.begin <= a.header && a.header < a.end);
+  }
+  UnwindTables none;
+  CHECK(!find_tables(reinterpret_cast<std::uint64_t>(&none), none));
+  CHECK(!find_tables_by_iteration(reinterpret_cast<std::uint64_t>(&none), none));
+  CHECK(!find_tables(0, none));
+}
+
+TEST(a_stack_that_cannot_be_read_has_no_callers) {
+  call_chain({0});
+  void* const memory = map_memory(4096);
+  mprotect(memory, 4096, PROT_NONE);
+  StackFrame frame = probed.frame;
+  frame.sp = frame.fp = reinterpret_cast<std::uint64_t>(memory) + 256;
+  const Unwound found = unwind(frame, probed.returns, 4, probed.words, Probed::most_words);
+  unmap_memory(memory, 4096);
+  CHECK_EQ(found.frames, 0);
+  CHECK_EQ(found.words, 0);
+  CHECK(!found.uses_fp);
+  CHECK(found.end == Unwound::cut);
+}
+
+TEST(too_few_words_cut_at_the_last_complete_frame) {
+  at_probe = [] {
+    const Probed whole = probed;
+    std::uint64_t returns[Probed::most_returns];
+    int previous = 0;
+    for (int most_words = 0; most_words < whole.unwound.words; ++most_words) {
+      std::vector<StackWord> words(static_cast<std::size_t>(most_words));
+      const Unwound found = unwind(whole.frame, returns, Probed::most_returns, words.data(), most_words);
+      CHECK(found.end == Unwound::cut);
+      CHECK(found.frames <= most_words && found.frames >= previous && found.words <= most_words);
+      CHECK_EQ(text_of({returns, returns + found.frames}), text_of(whole.expected(found.frames)));
+      previous = found.frames;
+    }
+    CHECK(previous >= whole.unwound.frames - 1);
+  };
+  call_chain({5, 3, 6, 1});
+  at_probe = nullptr;
+}
+
+namespace {
+
+// The chains remembered by the frame of probe(), as the profiler does.
+struct Remembered {
+  StackFrame frame;
+  Unwound unwound;
+  std::vector<StackWord> words;
+  Addresses returns;
+};
+
+std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Remembered>> table;  // by sp and pc
+int same = 0, wrong = 0, different = 0;
+
+void look_up() {
+  auto& candidates = table[{probed.frame.sp, probed.frame.pc}];
+  bool is_found = false;
+  for (const Remembered& r : candidates) {
+    if (r.unwound.uses_fp && r.frame.fp != probed.frame.fp) continue;
+    if (!are_unchanged(r.words.data(), r.unwound.words)) {
+      ++different;
+      continue;
+    }
+    is_found = true;
+    ++same;
+    const bool is_complete = r.unwound.end == Unwound::full || r.returns.size() == probed.libgcc.size();
+    if (r.returns != probed.expected(r.unwound.frames) || !is_complete) ++wrong;
+  }
+  const Unwound& now = probed.unwound;
+  CHECK(are_unchanged(probed.words, now.words));
+  CHECK(probed.found() == probed.expected(now.frames) &&
+        now.frames == std::min<int>(depth_asked, probed.libgcc.size()));
+  if (!is_found) {
+    candidates.push_back({probed.frame, now, {probed.words, probed.words + now.words}, probed.found()});
+  }
+}
+
+}  // namespace
+
+TEST(equal_words_prove_equal_callers_in_random_chains) {
+  std::mt19937 random(4711);
+  const int rounds = check::is_slow ? 3000 : 20'000;
+  table.clear();
+  same = wrong = different = 0;
+  at_probe = look_up;
+  std::srand(4711);
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<int> kinds(1 + random() % 10);
+    const bool is_short = random() % 2 == 0;  // few functions: chains repeat
+    for (int& kind : kinds) kind = static_cast<int>(random() % (is_short ? 3 : frame_kinds));
+    depth_asked = static_cast<int>(random() % 4 == 0 ? 64 : 12);
+    call_chain(kinds);
+  }
+  at_probe = nullptr;
+  depth_asked = Probed::most_returns;
+  CHECK_EQ(wrong, 0);
+  CHECK(same > rounds / 20);
+  CHECK(different > rounds / 20);
+}
+
+}  // namespace commlens
