@@ -33,6 +33,7 @@ class Job:
 
     ranks: int
     detail: str
+    waiting: str  # COMMLENS_WAITING
     rows: int
     plain_s: float
     under_s: float
@@ -41,13 +42,12 @@ class Job:
     profile_bytes: int
 
 
-def run(mpi: Mpi, program: Path, ranks: int, duplicates: int, detail: str) -> Job:
+def run(mpi: Mpi, program: Path, ranks: int, duplicates: int, detail: str, waiting: str) -> Job:
     """Run a job without and with commlens, as one file."""
     arguments: list[str | Path] = [program, str(duplicates)]
     plain = mpi.run(ranks, arguments, mode="off", timeout=600, once=True)
-    under = mpi.run(
-        ranks, arguments, {"COMMLENS_DETAIL": detail, "COMMLENS_AGGREGATORS": "1"}, timeout=900, once=True
-    )
+    settings = {"COMMLENS_DETAIL": detail, "COMMLENS_WAITING": waiting, "COMMLENS_AGGREGATORS": "1"}
+    under = mpi.run(ranks, arguments, settings, timeout=900, once=True)
     for result in (plain, under):
         if result.rc != 0:
             raise SystemExit(
@@ -65,7 +65,7 @@ def run(mpi: Mpi, program: Path, ranks: int, duplicates: int, detail: str) -> Jo
             if found != rows:
                 raise SystemExit(f"{ranks} ranks: {found} rows instead of {rows}")
     return Job(
-        ranks, detail, rows, plain.seconds, under.seconds,
+        ranks, detail, waiting, rows, plain.seconds, under.seconds,
         sum(spent[phase] for phase in ("wait", "collect", "gather")), sum(spent[phase] for phase in ("agree", "write")),
         under.profile.stat().st_size,
     )  # fmt: skip
@@ -74,14 +74,14 @@ def run(mpi: Mpi, program: Path, ranks: int, duplicates: int, detail: str) -> Jo
 def table(jobs: list[Job], duplicates: int) -> list[str]:
     """Return the jobs beside those of the laboratory, in Markdown."""
     lines = [
-        "| ranks | detail | rows | job without, s | with, s | gather, s | write, s | in the laboratory, s | profile, MB "
+        "| ranks | detail | samples of waiting | rows | job without, s | with, s | gather, s | write, s | in the laboratory, s | profile, MB "
         "| in the laboratory, MB |",
-        "|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for job in jobs:
         virtual = scale.measure(job.ranks, "1" if job.detail == "full" else scale.SUMMARY, duplicates)
         lines.append(
-            f"| {job.ranks:,} | {job.detail} | {job.rows:,} | {job.plain_s:.1f} | {job.under_s:.1f} | {job.gather_s:.2f} "
+            f"| {job.ranks:,} | {job.detail} | {'yes' if job.waiting == '1' else 'no'} | {job.rows:,} | {job.plain_s:.1f} | {job.under_s:.1f} | {job.gather_s:.2f} "
             f"| {job.write_s:.3f} | {virtual.seconds:.3f} | {job.profile_bytes / 1e6:.2f} "
             f"| {virtual.profile_bytes / 1e6:.2f} |"
         )
@@ -106,8 +106,8 @@ def main() -> None:
         mpi = Mpi(options.mpi, Path(place))
         program = mpi.compile(scale.ROOT / "bench" / "scale" / "pattern.c")
         for ranks in map(int, options.ranks.split(",")):
-            for detail in ("full", "summary"):
-                jobs.append(run(mpi, program, ranks, options.duplicates, detail))
+            for detail, waiting in (("full", "1"), ("full", "0"), ("summary", "1"), ("summary", "0")):
+                jobs.append(run(mpi, program, ranks, options.duplicates, detail, waiting))
                 print(jobs[-1], file=sys.stderr, flush=True)
     words = "\n".join(
         [

@@ -87,11 +87,11 @@ static long bytes_of(int count, MPI_Datatype type) {
   return (long)count * size;
 }
 
-#define TRACED(op, comm, bytes, root, call)     \
-  const uint64_t entered = now();               \
-  const int code = call;                        \
-  const uint64_t left = now();                  \
-  add(op, comm, bytes, root, entered, left);    \
+#define TRACED(op, comm, bytes, root, call)  \
+  const uint64_t entered = now();            \
+  const int code = call;                     \
+  const uint64_t left = now();               \
+  add(op, comm, bytes, root, entered, left); \
   return code
 
 int MPI_Barrier(MPI_Comm comm) {
