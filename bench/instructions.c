@@ -53,10 +53,7 @@ static void make_comms(int most, unsigned layout) {
   }
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  const int most = argc > 1 ? atoi(argv[1]) : MOST;
-  make_comms(most, argc > 2 ? (unsigned)atoi(argv[2]) : 0);
+static void measure(int most) {
   /* From few to many: commlens keeps more calls from when there were many in turn. */
   for (int n = 1; n <= most; n *= 32) {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
@@ -72,6 +69,23 @@ int main(int argc, char** argv) {
       }
     }
   }
+}
+
+/* Measures under so many frames that a call path is as long as COMMLENS_FRAMES says. */
+static __attribute__((noinline)) void measure_under(int frames, int most) {
+  if (frames == 0) {
+    measure(most);
+  } else {
+    measure_under(frames - 1, most);
+  }
+  __asm__ volatile(""); /* no jump */
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const int most = argc > 1 ? atoi(argv[1]) : MOST;
+  make_comms(most, argc > 2 ? (unsigned)atoi(argv[2]) : 0);
+  measure_under(16, most);
   for (int i = 0; i < most; ++i) {
     MPI_Comm_free(&comms[i]);
     free(gaps[i]);

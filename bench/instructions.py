@@ -24,13 +24,29 @@ from pathlib import Path
 from run import ENVIRONMENT, HERE, RUNNER
 
 TABLE = HERE / "instructions.csv"
-COLUMNS = ("compiler", "mpi", "call", "communicators", "alone", "matrix_off", "added")
+COLUMNS = (
+    "compiler",
+    "mpi",
+    "call",
+    "communicators",
+    "alone",
+    "matrix_off",
+    "added",
+    "frames_4",
+    "frames_16",
+)
 
 Row = tuple[str, str, int]
 """MPI, call, communicators in turn."""
 
-LEGS = {"alone": None, "matrix_off": "off", "added": "p2p"}
-"""COMMLENS_MATRIX of each; None: without commlens."""
+LEGS: dict[str, dict[str, str] | None] = {
+    "alone": None,
+    "matrix_off": {"COMMLENS_MATRIX": "off"},
+    "added": {},
+    "frames_4": {"COMMLENS_FRAMES": "4"},
+    "frames_16": {"COMMLENS_FRAMES": "16"},
+}
+"""The options of each; None: without commlens."""
 
 
 def compiler() -> str:
@@ -53,9 +69,9 @@ def dumps(folder: Path) -> dict[tuple[str, int], float]:
 
 
 def count(
-    program: Path, matrix: str | None, runner: Path, most: int, layout: int
+    program: Path, settings: dict[str, str] | None, runner: Path, most: int, layout: int
 ) -> dict[tuple[str, int], float]:
-    """Run `program` under callgrind, without commlens or with it and this COMMLENS_MATRIX.
+    """Run `program` under callgrind, without commlens or with it and these options.
 
     most : communicators in turn of its last rows
     layout : where the communicators lie; see instructions.c
@@ -69,10 +85,10 @@ def count(
             "--collect-atstart=no",  # the program says when
             f"--callgrind-out-file={folder}/counted.%p",
         ]
-        command += [*([] if matrix is None else [str(runner)]), str(program), str(most), str(layout)]
+        command += [*([] if settings is None else [str(runner)]), str(program), str(most), str(layout)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("COMMLENS_")}
         environment.update(ENVIRONMENT)
-        environment.update(COMMLENS_OUTPUT=f"{folder}/profile.db", COMMLENS_MATRIX=matrix or "")
+        environment.update(settings or {}, COMMLENS_OUTPUT=f"{folder}/profile.db")
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
@@ -85,8 +101,8 @@ def count(
 def measure(
     mpi: str, program: Path, runner: Path = RUNNER, most: int = 1024, layout: int = 0
 ) -> dict[Row, dict[str, float]]:
-    """Return, for each row, what it takes alone, and what is added with and without matrices."""
-    legs = {leg: count(program, matrix, runner, most, layout) for leg, matrix in LEGS.items()}
+    """Return, for each row, what it takes alone, and what is added: without matrices, and with longer call paths."""
+    legs = {leg: count(program, settings, runner, most, layout) for leg, settings in LEGS.items()}
     return {
         (mpi, call, communicators): {
             leg: round(counted[call, communicators] - (0 if leg == "alone" else alone), 1)
@@ -119,11 +135,12 @@ def main() -> None:
             found.update(measure(mpi, program, given.runner))
     before = read_table() if TABLE.exists() else {}
     print(
-        f"{'mpi':8} {'call':28} {'communicators':>13} {'alone':>8} {'matrix off':>10} {'added':>8} {'table':>8}"
+        f"{'mpi':8} {'call':28} {'communicators':>13} {'alone':>8} {'matrix off':>10} {'added':>8} {'4 frames':>8} {'16':>8} {'table':>8}"
     )
     for row, counted in found.items():
         kept = before.get(row, {}).get("added", "")
-        numbers = f"{counted['alone']:8.1f} {counted['matrix_off']:10.1f} {counted['added']:8.1f}"
+        numbers = f"{counted['alone']:8.1f} {counted['matrix_off']:10.1f}"
+        numbers += "".join(f" {counted[leg]:8.1f}" for leg in ("added", "frames_4", "frames_16"))
         print(f"{row[0]:8} {row[1]:28} {row[2]:13} {numbers} {kept:>8}")
     if given.save:
         with TABLE.open("w", newline="") as file:

@@ -345,11 +345,12 @@ struct Tag {
 
 struct Callsite {
   static constexpr char table[] = "callsite";
-  static constexpr char values[] = "(\"id\", \"module\", \"build_id\", \"offset\") VALUES (?, ?, ?, ?)";
+  static constexpr char values[] = "(\"id\", \"module\", \"build_id\", \"offset\", \"caller\") VALUES (?, ?, ?, ?, ?)";
   Integer id;
   Text module;
   Text build_id;
   Integer offset;
+  Integer caller;
 
   template <class Visit>
   void each(Visit visit) const {
@@ -357,6 +358,7 @@ struct Callsite {
     visit("callsite.module", module);
     visit("callsite.build_id", build_id);
     visit("callsite.offset", offset);
+    visit("callsite.caller", caller);
   }
 };
 

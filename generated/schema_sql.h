@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 13;
+inline constexpr int schema_version = 14;
 inline constexpr int application_id = 1129073742;
 
 // Turns an empty database into an empty profile: identification and tables.
 inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 13;
+    R"sql(PRAGMA user_version = 14;
 )sql"
     R"sql(CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI library and options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -168,11 +168,12 @@ inline constexpr char tables_sql[] =
   PRIMARY KEY (region, name, value)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE callsite ( -- Places in the application that call MPI: the return address of the outermost MPI call.
+    R"sql(CREATE TABLE callsite ( -- Places in the application that call MPI, as call paths: the return address of the outermost MPI call, and through column caller those of the functions around it, as many as COMMLENS_FRAMES asks for. A place that is reached on several paths has a row for each.
   id INTEGER PRIMARY KEY, -- Number within this file.
   module TEXT, -- Path of the executable or shared object; empty if unknown.
   build_id TEXT, -- GNU build id of the module, hexadecimal, or empty.
-  offset INTEGER -- [bytes] Return address minus load address of the module.
+  offset INTEGER, -- [bytes] Return address minus load address of the module.
+  caller INTEGER REFERENCES callsite(id) -- Call site from which the function of this one was called; NULL for the outermost that is known.
 );
 )sql"
     R"sql(CREATE TABLE key ( -- Keys of the cells, without the rank: one row per combination that occurred.
@@ -352,7 +353,7 @@ inline constexpr char tables_sql[] =
 inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 13;
+    R"sql(PRAGMA user_version = 14;
 )sql"
     R"sql(CREATE TABLE meta (key TEXT,value TEXT,PRIMARY KEY (key)) WITHOUT ROWID;
 )sql"
@@ -384,7 +385,7 @@ inline constexpr char bare_tables_sql[] =
 )sql"
     R"sql(CREATE TABLE tag (region INTEGER REFERENCES region(id),name TEXT,value TEXT,PRIMARY KEY (region, name, value)) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE callsite (id INTEGER PRIMARY KEY,module TEXT,build_id TEXT,offset INTEGER);
+    R"sql(CREATE TABLE callsite (id INTEGER PRIMARY KEY,module TEXT,build_id TEXT,offset INTEGER,caller INTEGER REFERENCES callsite(id));
 )sql"
     R"sql(CREATE TABLE key (id INTEGER PRIMARY KEY,comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,region INTEGER REFERENCES region(id),callsite INTEGER REFERENCES callsite(id),usual_calls INTEGER,usual_sent INTEGER,usual_received INTEGER,usual_noncontig INTEGER);
 )sql"

@@ -18,10 +18,10 @@ allowed=(
   # Exceptions of the application's callbacks unwind through the wrappers.
   commlens_personality
   # Our variables.
-  api layouts calls_are_plain clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
+  api layouts kind_of_calls must_locate_calls clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
   is_first_thread_alone CallCache::none windows commlens_fortran_call
   # Functions of core/hot; core/mpi/fortran.cpp compares the caller with the address range of the Fortran binding.
-  record RequestTable::find_further RequestTable::put_further from_fortran
+  record RequestTable::find_further RequestTable::put_further locate
   pcontrol
   # The communication matrix.
   matrix_choice count_peer started_now

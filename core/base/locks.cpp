@@ -6,11 +6,11 @@
 
 namespace commlens::locks {
 
-std::mutex peers, threads, regions, notices, modules, samples, handles;
+std::mutex peers, threads, regions, notices, modules, paths, samples, handles;
 
 namespace {
 
-std::mutex* const all[] = {&peers, &threads, &regions, &notices, &modules, &samples, &handles};
+std::mutex* const all[] = {&peers, &threads, &regions, &notices, &modules, &paths, &samples, &handles};
 constexpr int count = sizeof all / sizeof *all;
 __thread unsigned held = 0;  // the locks that the forking thread holds, one bit each
 

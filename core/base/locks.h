@@ -14,6 +14,7 @@ extern std::mutex threads;
 extern std::mutex regions;
 extern std::mutex notices;
 extern std::mutex modules;
+extern std::mutex paths;
 extern std::mutex samples;
 extern std::mutex handles;
 

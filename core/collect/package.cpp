@@ -15,21 +15,29 @@
 namespace commlens {
 namespace {
 
-// Numbers the call sites; 0 stands for "none".
+// Numbers the call sites, each after its caller; 0 stands for "none".
 class Sites {
  public:
-  std::uint64_t number(Site site) {
-    if (site == 0) return 0;
-    const auto [entry, is_new] = numbers_.try_emplace(site, addresses_.size() + 1);
-    if (is_new) addresses_.push_back(site);
+  explicit Sites(const std::function<Site(Site)>& caller_of) : caller_of_(caller_of) {}
+
+  std::uint64_t number(Site site, int depth = 0) {
+    if (site == 0 || depth > most_depth) return 0;
+    const auto known = numbers_.find(site);
+    if (known != numbers_.end()) return known->second;
+    const std::uint64_t caller = number(caller_of_(site), depth + 1);
+    const auto [entry, is_new] = numbers_.try_emplace(site, sites_.size() + 1);
+    if (is_new) sites_.emplace_back(site, caller);
     return entry->second;
   }
 
-  const std::vector<Site>& addresses() const { return addresses_; }
+  // Call sites and the numbers of their callers.
+  const std::vector<std::pair<Site, std::uint64_t>>& all() const { return sites_; }
 
  private:
+  static constexpr int most_depth = 64;  // in a damaged arena, callers may form a cycle
+  const std::function<Site(Site)>& caller_of_;
   std::unordered_map<Site, std::uint64_t> numbers_;
-  std::vector<Site> addresses_;
+  std::vector<std::pair<Site, std::uint64_t>> sites_;
 };
 
 // Returns the family of each communicator: communicators have the same number if one line of the application created
@@ -171,7 +179,7 @@ void write(WireWriter& out, const Peers& peers, Ticks slice_width) {
 
 // The communicators and call sites that a package contains: those of its rows, and those to which these refer.
 struct Referenced {
-  explicit Referenced(const Counted& counted) : comms(counted.comms.size(), 0) {
+  explicit Referenced(const Counted& counted) : sites(counted.caller), comms(counted.comms.size(), 0) {
     for (const auto& [key, cell] : counted.cells) {
       sites.number(key.second);
       comms[comm_of_key(key.first)] = 1;
@@ -250,9 +258,11 @@ class Package {
   }
 
   void write_sites_and_regions() {
-    const std::vector<Site>& addresses = referenced_.sites.addresses();
-    out_.number(addresses.size());
-    for (const Site address : addresses) counted_.place(address).write(out_);
+    out_.number(referenced_.sites.all().size());
+    for (const auto& [site, caller] : referenced_.sites.all()) {
+      counted_.place(site).write(out_);
+      out_.number(caller);
+    }
 
     // Outer regions come before those within them, because this process entered them first.
     const std::vector<RegionFacts>& regions = counted_.regions.names;

@@ -6,6 +6,7 @@
 
 #include "core/hot/cached_call.h"
 #include "core/hot/comm_view.h"
+#include "core/hot/paths.h"
 #include "core/hot/peer_cell.h"
 #include "core/hot/table.h"
 
@@ -117,6 +118,7 @@ struct Thread {
   SliceLog slices;
   TableOf<PeerCell> peers;
   CallCache* call_cache = &CallCache::none;
+  PathCache* paths;   // null: a call path is one return address
   PeerCell nobody;    // dummy cell for calls without a message
   Thread* next;       // list of all threads, for collection
   Thread* next_idle;  // list of those whose thread has ended

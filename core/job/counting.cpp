@@ -11,6 +11,7 @@
 #include "core/job/crash_copy.h"
 #include "core/job/job.h"
 #include "core/job/pcontrol.h"
+#include "core/state/paths.h"
 #include "core/state/peers.h"
 #include "core/state/regions.h"
 #include "core/state/samples.h"
@@ -39,6 +40,7 @@ bool prepare_counting() noexcept try {
   read_options();
   choose_clock();
   job.process = getpid();
+  choose_frames(options().on(Option::callsites) ? options().number(Option::frames) : 1);
   choose_regions(options().text(Option::regions), options().number(Option::executions),
                  options().number(Option::iterations));
   choose_matrix(options().text(Option::matrix), options().text(Option::matrix_by),

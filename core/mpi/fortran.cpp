@@ -55,7 +55,7 @@ void find_bindings() noexcept try {
       auto& range = fortran_bindings.range[fortran_bindings.count];
       range = {m.begin, m.end};
       ++fortran_bindings.count;
-      update_calls_are_plain();
+      update_calls();
       break;
     }
   }
@@ -65,8 +65,7 @@ void find_bindings() noexcept try {
 
 int no_such_procedure() { return 0; }
 
-}  // namespace
-
+// The part of locate() that concerns Fortran.
 bool from_fortran(Op op, Site& site, const char* frame) noexcept {
   for (int i = 0; i < fortran_bindings.count; ++i) {
     if (site < fortran_bindings.range[i].begin || site >= fortran_bindings.range[i].end) continue;
@@ -78,6 +77,15 @@ bool from_fortran(Op op, Site& site, const char* frame) noexcept {
     fortran.caller = 0;
     return true;
   }
+  return true;
+}
+
+}  // namespace
+
+bool locate(Thread& thread, Op op, Site& site, const char* frame) noexcept {
+  const Site caller = site;
+  if (fortran_bindings.count != 0 && !from_fortran(op, site, frame)) return false;
+  if (thread.paths != nullptr) site = path_of(*thread.paths, caller, site, frame);
   return true;
 }
 

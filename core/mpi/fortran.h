@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/hot/key.h"
+#include "core/hot/thread.h"
 #include "generated/procedures.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
@@ -34,11 +34,11 @@ struct FortranBindings {
 };
 extern FortranBindings fortran_bindings;
 
-// Returns whether a C call that returns to `site` is the application's own.  A Fortran binding makes the C call of its
-// procedure, and sometimes others before it for its own use, for which this returns false: Open MPI's MPI_Alltoallv
-// asks for the size.  If `site` lies in a binding, sets it to the place where the application called Fortran.  frame:
-// of the C call.
-bool from_fortran(Op op, Site& site, const char* frame) noexcept;
+// Determines where the application called MPI.  site: where the C call returns to; becomes the place where the
+// application called Fortran if that is in a binding, and a call path if there are such.  frame: of the C call.
+// Returns false if the call is not the application's own.  A Fortran binding makes the C call of its procedure, and
+// sometimes others before it for its own use: Open MPI's MPI_Alltoallv asks for the size.
+bool locate(Thread& thread, Op op, Site& site, const char* frame) noexcept;
 
 }  // namespace commlens
 

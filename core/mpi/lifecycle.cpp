@@ -29,6 +29,7 @@
 #include "core/process/symbols.h"
 #include "core/state/messages.h"
 #include "core/state/online.h"
+#include "core/state/paths.h"
 #include "core/state/peers.h"
 #include "core/state/regions.h"
 #include "core/state/slices.h"
@@ -40,11 +41,15 @@ Registry* registry = nullptr;
 HandleMap comms, windows, files;
 RequestTable requests;
 Site site_mask = ~Site{0};
-bool calls_are_plain = false;
+Calls kind_of_calls = Calls::checked;
+bool must_locate_calls = false;
 
-void update_calls_are_plain() noexcept {
-  const bool are_plain = fortran_bindings.count == 0 && clock_is_tsc && site_mask != 0 && !matrix_choice.inside;
-  __atomic_store_n(&calls_are_plain, are_plain, __ATOMIC_RELAXED);
+void update_calls() noexcept {
+  const bool has_paths = most_frames() > 1, has_binding = fortran_bindings.count != 0;
+  const bool are_plain = !has_binding && clock_is_tsc && site_mask != 0 && !matrix_choice.inside;
+  const Calls kind = !are_plain ? Calls::checked : has_paths ? Calls::paths : Calls::plain;
+  __atomic_store_n(&kind_of_calls, kind, __ATOMIC_RELAXED);
+  __atomic_store_n(&must_locate_calls, has_paths || has_binding, __ATOMIC_RELAXED);
 }
 JobGroups job_groups;
 
@@ -180,7 +185,7 @@ bool prepare() noexcept try {
   ask_for_members(members);
   ask_for_sampled([](std::uint32_t comm) noexcept { return registry->sampled(comm); });
   site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
-  update_calls_are_plain();
+  update_calls();
   registry = new Registry();
   remember_launcher();
   watch_for_hang_signal(options().text(Option::hang_signal), *registry);

@@ -24,11 +24,16 @@ extern HandleMap files;    // MPI_File -> FileRecord
 extern RequestTable requests;
 extern Site site_mask;  // all ones, or 0 when call sites are off
 
-// True if a call needs no checks at its beginning.  Then there is no Fortran binding, the clock is the time stamp
-// counter, call sites are recorded, and messages inside collectives are not.
-extern bool calls_are_plain;
-inline bool are_calls_plain() noexcept { return __atomic_load_n(&calls_are_plain, __ATOMIC_RELAXED); }
-void update_calls_are_plain() noexcept;  // updates it; call after any of these has changed
+// Whether a call needs checks at its beginning.  A plain one does not: there is no Fortran binding, the clock is the
+// time stamp counter, call sites are recorded, and messages inside collectives are not.  paths: the same, but call
+// sites are call paths.
+enum class Calls : std::uint8_t { checked, plain, paths };
+extern Calls kind_of_calls;
+inline Calls calls() noexcept { return __atomic_load_n(&kind_of_calls, __ATOMIC_RELAXED); }
+// False if the call site is the return address of the wrapper: there is no Fortran binding, and there are no call
+// paths.
+extern bool must_locate_calls;
+void update_calls() noexcept;  // updates both; call after any of these has changed
 
 // A file.  reading: cell of the split collective read that is in progress; null: none.
 struct FileRecord {

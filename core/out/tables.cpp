@@ -235,6 +235,7 @@ void fill_sites(Database& db, const Profile& profile, Part part) {
     row.module = s.module;
     row.build_id = s.build_id;
     row.offset = s.offset;
+    row.caller = s.caller == 0 ? Integer(null) : Integer(s.caller);
     insert(row);
   }
 }

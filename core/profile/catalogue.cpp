@@ -13,6 +13,7 @@ void site_fields(Codec& codec, Site& site) {
   codec.text(site.module);
   codec.text(site.build_id);
   codec.number(site.offset);
+  codec.number(site.caller);
 }
 
 template <class Codec, class Comm>

@@ -11,8 +11,10 @@ namespace {
 
 Identity identity_of(const std::string& text) { return commlens::identity_of(text.data(), text.size()); }
 
-Identity identity_of(const SiteFacts& site) {
-  return combine(combine(identity_of(site.module), identity_of(site.build_id)), site.offset);
+// caller: identity of its caller; 0: unknown.
+Identity identity_of(const SiteFacts& site, Identity caller) {
+  const Identity place = combine(combine(identity_of(site.module), identity_of(site.build_id)), site.offset);
+  return caller == 0 ? place : combine(place, caller);
 }
 
 Identity identity_of(const MetricFacts& metric) { return combine(identity_of(metric.name), identity_of(metric.unit)); }
@@ -33,7 +35,7 @@ auto place(const CommDraft& d) { return std::make_tuple(d.second_side, d.rank_in
 Dictionary::Dictionary()
     : drafts_(1),
       by_identity_{{0, 0}},
-      sites_{{"", "", 0}},
+      sites_(1),
       site_identities_{0},
       by_site_{{0, 0}},
       regions_(1),
@@ -53,7 +55,7 @@ void Dictionary::add_block(const Block& block) {
 }
 
 std::uint32_t Dictionary::site(SiteFacts site) {
-  const Identity identity = identity_of(site);
+  const Identity identity = identity_of(site, site_identities_[site.caller]);
   const auto [entry, is_new] = by_site_.try_emplace(identity, static_cast<std::uint32_t>(sites_.size()));
   if (is_new) {
     sites_.push_back(std::move(site));
@@ -333,6 +335,7 @@ std::vector<char> Dictionary::entries(const std::vector<char>& wanted) const {
   for (std::size_t i = 1; i < sites_.size(); ++i) {
     if (!is_wanted(site_entry)) continue;
     sites_[i].write(out);
+    out.number(site_identities_[sites_[i].caller]);
   }
   for (std::size_t i = 1; i < drafts_.size(); ++i) {
     if (!is_wanted(comm_entry)) continue;
@@ -462,7 +465,9 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
   WireReader in(bytes.data(), bytes.size());
   for (std::uint64_t kind = in.number(); in.ok(); kind = in.number()) {
     if (kind == site_entry) {
-      site(SiteFacts::read(in));
+      SiteFacts facts = SiteFacts::read(in);
+      facts.caller = site_of(in.number());
+      site(std::move(facts));
     } else if (kind == comm_entry) {
       if (!add_comm(in)) return false;
     } else if (kind == key_entry) {
@@ -530,8 +535,12 @@ Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
   std::unordered_map<Identity, std::uint32_t> comms, sites, regions, metrics;
   for (std::size_t i = 0; i < catalogue.comms.size(); ++i)
     comms.try_emplace(catalogue.comms[i].identity, static_cast<std::uint32_t>(i));
-  for (std::size_t i = 1; i < catalogue.sites.size(); ++i)
-    sites.try_emplace(identity_of(catalogue.sites[i]), static_cast<std::uint32_t>(i));
+  std::vector<Identity> site_identities(catalogue.sites.size());  // callers come first
+  for (std::size_t i = 1; i < catalogue.sites.size(); ++i) {
+    const SiteFacts& site = catalogue.sites[i];
+    site_identities[i] = identity_of(site, site.caller < i ? site_identities[site.caller] : 0);
+    sites.try_emplace(site_identities[i], static_cast<std::uint32_t>(i));
+  }
   for (std::size_t i = 0; i < catalogue.regions.size(); ++i)
     regions.try_emplace(catalogue.regions[i].identity, static_cast<std::uint32_t>(i));
   for (std::size_t i = 1; i < catalogue.metrics.size(); ++i)

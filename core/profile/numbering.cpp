@@ -46,19 +46,25 @@ void add_families(std::vector<Catalogue::Comm>& comms) {
 
 }  // namespace
 
-// Adds the call sites by module and offset.  Returns their new numbers.
+// Adds the call sites by module and offset, those without a caller first, then those that they call, and so on.
+// Returns their new numbers.
 std::vector<std::uint32_t> Dictionary::add_sites(Catalogue& to) const {
-  std::vector<std::uint32_t> order(sites_.size());
-  std::iota(order.begin(), order.end(), 0u);
+  std::vector<std::vector<std::uint32_t>> called(sites_.size());
+  for (std::uint32_t i = 1; i < sites_.size(); ++i) called[sites_[i].caller].push_back(i);
   const auto position = [this](std::uint32_t i) {
     return std::tie(sites_[i].module, sites_[i].build_id, sites_[i].offset);
   };
-  std::sort(order.begin() + 1, order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return position(a) < position(b); });
-  std::vector<std::uint32_t> numbers(sites_.size());
-  for (const std::uint32_t old : order) {
-    numbers[old] = static_cast<std::uint32_t>(to.sites.size());
-    to.sites.push_back(sites_[old]);
+  std::vector<std::uint32_t> numbers(sites_.size(), 0), order{0};
+  to.sites.push_back(sites_[0]);
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    std::vector<std::uint32_t>& group = called[order[at]];
+    std::sort(group.begin(), group.end(), [&](std::uint32_t a, std::uint32_t b) { return position(a) < position(b); });
+    for (const std::uint32_t old : group) {
+      numbers[old] = static_cast<std::uint32_t>(to.sites.size());
+      to.sites.push_back(sites_[old]);
+      to.sites.back().caller = numbers[sites_[old].caller];
+      order.push_back(old);
+    }
   }
   return numbers;
 }

@@ -165,6 +165,7 @@ void Profile::read_facts(WireReader& in, RankData& data) {
 void Profile::read_names(WireReader& in, RankData& data) {
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     data.sites.push_back(SiteFacts::read(in));
+    data.sites.back().caller = static_cast<std::uint32_t>(in.number());
   }
 
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
@@ -332,8 +333,11 @@ bool Profile::add(const char* bytes, std::size_t size) {
   world_size = std::max(world_size, data.rank.facts.rank + 1);
 
   std::vector<std::uint32_t> site_numbers{0};
-  for (SiteFacts& site : data.sites) site_numbers.push_back(dictionary.site(std::move(site)));
   const auto site_at = [&](std::uint32_t n) { return n < site_numbers.size() ? site_numbers[n] : 0; };
+  for (SiteFacts& site : data.sites) {
+    site.caller = site_at(site.caller);
+    site_numbers.push_back(dictionary.site(std::move(site)));
+  }
 
   std::vector<std::uint32_t> region_numbers{0};
   const auto region_at = [&](std::uint32_t n) { return n < region_numbers.size() ? region_numbers[n] : 0; };

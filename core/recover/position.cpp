@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include "core/hot/paths.h"
 #include "core/hot/thread.h"
 #include "core/recover/read.h"
 #include "core/recover/segments.h"
@@ -23,6 +24,7 @@ Ticks Reader::counted_until(Ticks t) const {
 SiteFacts Reader::place_of(Site site) const {
   const auto found = sites_.find(site);
   if (found != sites_.end()) return found->second;
+  if (is_path(site)) return {};
   const auto is_there = [site](const journal::ModuleEntry& m) { return m.begin <= site && site < m.end; };
   const auto module = std::find_if(modules_.rbegin(), modules_.rend(), is_there);
   if (module == modules_.rend()) return {"", "", site};

@@ -217,6 +217,10 @@ bool Reader::read_content(const Content& content) {
   take_threads(segments);
   for (const CommRecord& record : comms_) counted_.comms.push_back(&record);
   counted_.place = [this](Site site) { return place_of(site); };
+  counted_.caller = [this](Site site) {
+    const auto found = callers_.find(site);
+    return found == callers_.end() ? 0 : found->second;
+  };
   take_facts();
   return true;
 }
@@ -539,6 +543,7 @@ void Reader::read_journal(const char* begin, std::uint64_t bytes) {
     } else if (is_right && head.entry == Entry::site) {
       journal::SiteEntry site;
       is_right = journal::read(in, site);
+      if (is_right) callers_[site.site] = site.caller;
       if (is_right) sites_[site.site] = std::move(site.facts);
     } else if (is_right && head.entry == Entry::module) {
       journal::ModuleEntry module;

@@ -99,6 +99,7 @@ class Reader {
   std::uint64_t most_comms_ = 0;
   std::deque<CommRecord> comms_;
   std::unordered_map<Site, SiteFacts> sites_;
+  std::unordered_map<Site, Site> callers_;  // of call paths
   std::vector<journal::ModuleEntry> modules_;
   std::unordered_map<std::uint64_t, std::uint32_t> handles_;  // bits -> index of the newest that is not freed
   std::set<std::tuple<std::uint32_t, RegionKind, std::string>> known_regions_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/counted.h"
+#include "core/state/paths.h"
 
 #include <algorithm>
 
@@ -52,8 +53,10 @@ Counted counted_here(const Registry& registry, Ticks end) {
   for (const CommRecord& record : registry.records()) counted.comms.push_back(&record);
   counted.place = [](Site site) {
     const Module* const m = module_of_site(site);
-    return m == nullptr ? SiteFacts{"", "", site} : SiteFacts{m->path, m->build_id, site - m->base};
+    const Site address = address_of(site);
+    return m == nullptr ? SiteFacts{"", "", address} : SiteFacts{m->path, m->build_id, address - m->base};
   };
+  counted.caller = caller_of;
   return counted;
 }
 

@@ -77,6 +77,7 @@ struct Counted {
   std::vector<NoticeText> notices;
   std::vector<Position> positions;
   std::function<SiteFacts(Site)> place;
+  std::function<Site(Site)> caller = [](Site) { return Site{0}; };  // of a call path; 0: unknown
 };
 
 // Adds a cell to the sum of all cells with its key and call site.

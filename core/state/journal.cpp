@@ -153,12 +153,14 @@ bool read(WireReader& in, CommRecord& c) {
 void note(const SiteEntry& site) noexcept {
   append(Entry::site, [&](WireWriter& out) {
     out.number(site.site);
+    out.number(site.caller);
     site.facts.write(out);
   });
 }
 
 bool read(WireReader& in, SiteEntry& site) {
   site.site = in.number();
+  site.caller = in.number();
   site.facts = SiteFacts::read(in);
   return in.ok();
 }

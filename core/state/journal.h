@@ -43,6 +43,7 @@ struct JobEntry {
 
 struct SiteEntry {
   Site site = 0;
+  Site caller = 0;  // the path to its function; 0: unknown
   SiteFacts facts;
 };
 

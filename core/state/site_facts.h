@@ -12,7 +12,9 @@ namespace commlens {
 struct SiteFacts {
   std::string module, build_id;
   std::uint64_t offset = 0;
+  std::uint32_t caller = 0;  // number of the call site of its function, among those beside it; 0: unknown
 
+  // Without the caller, whose number differs from list to list.
   void write(WireWriter& out) const {
     out.text(module);
     out.text(build_id);

@@ -11,6 +11,7 @@
 
 #include "core/base/locks.h"
 #include "core/state/journal.h"
+#include "core/state/paths.h"
 
 namespace commlens {
 namespace {
@@ -52,16 +53,17 @@ const Module* named_module(const Module& m) {
 
 }  // namespace
 
-const Module* module_of_site(std::uint64_t site) noexcept try {
-  if (site == 0) return nullptr;
+const Module* module_of_site(Site site) noexcept try {
+  const Site address = address_of(site), caller = caller_of(site);
+  if (address == 0) return nullptr;
   const std::lock_guard<std::mutex> lock(locks::modules);
   const auto [entry, is_new] = sites().module_of.try_emplace(site, nullptr);
   if (is_new) {
     read_modules_again();
-    const Module* const m = module_at(sites().loaded, site);
+    const Module* const m = module_at(sites().loaded, address);
     if (m != nullptr) {
       entry->second = named_module(*m);
-      journal::note(journal::SiteEntry{site, {m->path, m->build_id, site - m->base}});
+      journal::note(journal::SiteEntry{site, caller, {m->path, m->build_id, address - m->base}});
     }
   }
   return entry->second;

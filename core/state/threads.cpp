@@ -14,6 +14,7 @@
 #include "core/base/locks.h"
 #include "core/base/memory.h"
 #include "core/state/freed_comms.h"
+#include "core/state/paths.h"
 #include "core/state/peers.h"
 #include "core/state/regions.h"
 #include "core/state/sites.h"
@@ -185,6 +186,7 @@ Thread* enter_thread() noexcept {
     t = new (memory) Thread{};
     t->table.overflow.key = no_key;
     if (CallCache* const call_cache = new_call_cache(CallCache::first)) t->call_cache = call_cache;
+    t->paths = new_path_cache();
     t->nobody.channel = t->peers.overflow.channel = &t->call_cache->no_channel;
     t->number = tables++;
     t->wait_until(1);  // at the first call
@@ -192,6 +194,7 @@ Thread* enter_thread() noexcept {
     t->next = all.load(std::memory_order_relaxed);
     all.store(t, std::memory_order_release);
   }
+  use_path_cache(t->paths);
   count.fetch_add(1, std::memory_order_relaxed);
   if (at_exit_made) pthread_setspecific(at_exit, t);
   current_thread = t;

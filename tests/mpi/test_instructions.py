@@ -44,7 +44,7 @@ def compare(counted: dict[instructions.Row, dict[str, float]], table: Table) -> 
             leg,
         ): f"{row[1]}, {row[2]} communicators, {leg}: {legs[leg]} added, {table[row][leg]} in the table"
         for row, legs in counted.items()
-        for leg in ("matrix_off", "added")
+        for leg in ("matrix_off", "added", "frames_4")
         if abs(legs[leg] - float(table[row][leg])) > TOLERANCE[row[2]] * legs[leg] + SLACK
     }
 

@@ -25,6 +25,7 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_LABEL': Option('text', '', False, ()),
     'COMMLENS_SETTINGS': Option('choice', 'all', False, ('all', 'labels')),
     'COMMLENS_CALLSITES': Option('bool', '1', False, ()),
+    'COMMLENS_FRAMES': Option('number', '1', False, ()),
     'COMMLENS_QUIET': Option('bool', '0', False, ()),
     'COMMLENS_MPI': Option('text', 'auto', True, ()),
     'COMMLENS_PATIENCE': Option('number', '3600', False, ()),

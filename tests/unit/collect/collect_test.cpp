@@ -89,7 +89,7 @@ std::vector<std::string> asked(const fs::path& path, const std::string& sql) {
 const char dictionary_sql[] =
     "SELECT 'comm', id, hash, name, parent, creator, callsite, size, leader, members, created_ns, family FROM comm "
     "UNION ALL SELECT 'key', id, comm, op, bin, region, callsite, 0, 0, 0, 0, 0 FROM key "
-    "UNION ALL SELECT 'site', id, module, build_id, offset, 0, 0, 0, 0, 0, 0, 0 FROM callsite "
+    "UNION ALL SELECT 'site', id, module, build_id, offset, caller, 0, 0, 0, 0, 0, 0 FROM callsite "
     "UNION ALL SELECT 'coverage', symbol, object, ranks, 0, 0, 0, 0, 0, 0, 0, 0 FROM coverage "
     "UNION ALL SELECT 'meta', key, value, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM meta "
     " WHERE key IN ('ranks', 'ranks_collected', 'elapsed_ns', 'nodes', 'slice_ns', 'slice_of', 'program')";
@@ -127,6 +127,7 @@ TEST(the_same_rows_and_numbers_come_out_however_many_ranks_write) {
     VirtualJob job;
     job.ranks = ranks;
     job.slices = 5;
+    job.frames = 4;
     job.neighbours = 26;
     CHECK_EQ(collected(job, place.root / "one.db", 1), ranks);
     // 26 messages of a thousand each way.
@@ -137,6 +138,14 @@ TEST(the_same_rows_and_numbers_come_out_however_many_ranks_write) {
     const std::vector<std::string> dictionary = asked(place.root / "one.db", dictionary_sql);
     const std::size_t comms = static_cast<std::size_t>(1 + job.duplicates + 2 + 1);
     CHECK(rows.size() > static_cast<std::size_t>(ranks) * comms * 4);
+    // All call paths have four frames, and their outer parts are shared.
+    CHECK_EQ(
+        asked(place.root / "one.db",
+              "WITH RECURSIVE path AS (SELECT callsite AS site, 1 AS frames, id FROM key UNION ALL "
+              "SELECT caller, frames + 1, path.id FROM path JOIN callsite ON callsite.id = site "
+              "WHERE caller IS NOT NULL), longest AS (SELECT MAX(frames) AS frames FROM path GROUP BY id) "
+              "SELECT MIN(frames), MAX(frames), (SELECT COUNT(*) FROM callsite WHERE caller > id) FROM longest")[0],
+        std::string("4|4|0"));
     for (const int aggregators : {2, 3, 5, ranks}) {
       if (aggregators > ranks) continue;
       const std::string name = "many" + std::to_string(aggregators);
@@ -159,6 +168,7 @@ TEST(a_shard_names_all_that_its_rows_refer_to) {
   VirtualJob job;
   job.ranks = 12;
   job.slices = 2;
+  job.frames = 3;
   collected(job, place.root / "a.db", 4);
   for (const fs::path& shard : shards_in(place.root / "a.commlens")) {
     CHECK_EQ(asked(shard,
@@ -173,6 +183,11 @@ TEST(a_shard_names_all_that_its_rows_refer_to) {
                    "SELECT COUNT(*) FROM comm AS c LEFT JOIN comm AS p ON p.id = c.parent "
                    "WHERE c.parent IS NOT NULL AND p.id IS NULL")[0],
              std::string("0"));
+    CHECK_EQ(
+        asked(shard,
+              "SELECT COUNT(*) > 0, SUM(o.id IS NULL) FROM callsite AS c LEFT JOIN callsite AS o ON o.id = c.caller "
+              "WHERE c.caller IS NOT NULL")[0],
+        std::string("1|0"));
     CHECK_EQ(asked(shard, "SELECT COUNT(*) FROM rank")[0], std::string("3"));
     // Its own ranks only: six communicators of all, three of one process.
     CHECK_EQ(asked(shard, "SELECT COUNT(*) FROM comm WHERE name GLOB 'S*'")[0], std::string("3"));

@@ -171,6 +171,10 @@ Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
   add_regions(regions, rank, counted.regions);
   add_neighbours(*this, rank, counted);
   counted.place = [](Site site) { return SiteFacts{"/opt/app/bin/app", "0123456789abcdef", site}; };
+  counted.caller = [levels = static_cast<Site>(frames)](Site site) {
+    const Site level = site >> 32;
+    return level + 1 < levels ? (level + 1) << 32 | site % 4 : 0;
+  };
   return counted;
 }
 

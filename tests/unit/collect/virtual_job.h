@@ -16,6 +16,7 @@ struct VirtualJob {
   int operations = 4;    // in each communicator
   bool has_self = true;  // uses MPI_COMM_SELF
   int slices = 0;        // of time, in which each operation is called once
+  int frames = 1;        // of the call paths; four of each level, which all call the same
   int regions = 0;       // in a tree of which each has up to four others in it; operations are in them by turns
 
   // Peers of each rank in a cubic grid that wraps around, nearest first, 26 at most; to and from each of them go

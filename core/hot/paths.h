@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/unwind.h"
+#include "core/hot/key.h"
+
+namespace [[gnu::visibility("hidden")]] commlens {
+
+// A Site with this bit is no return address but the number of a call path (state/paths.h).
+inline constexpr Site path_bit = Site{1} << 63;
+inline constexpr bool is_path(Site site) noexcept { return (site & path_bit) != 0; }
+
+// A call path at one depth of the stack, and the words of the stack that prove it.
+struct KnownPath {
+  Site caller;  // return address of the wrapper; 0: never used
+  const char* frame;
+  Site path;
+  int words;
+  StackWord word[1];  // as many as fit into a slot
+
+  bool is(Site site, const char* at) const noexcept {
+    return caller == site && frame == at && are_unchanged(word, words);
+  }
+};
+
+// The call paths that one thread has met last, two-way associative.  The stack pointer is a good part of the key: it
+// differs between most paths to one call site, and it is the same whenever a path is taken again.
+struct PathCache {
+  static constexpr std::uint64_t slots = 1u << 10;
+  std::uint64_t mask;  // of the offset of a slot: (slots - 1) * slot_bytes
+  std::uint64_t slot_bytes;
+  std::uint64_t turn;             // of the slots of a pair, which one is replaced next
+  const char *stack, *stack_end;  // of the thread
+  alignas(64) char slot[64];      // or more
+
+  KnownPath& place(Site caller, const char* frame) noexcept {
+    const std::uint64_t mixed = (caller + reinterpret_cast<std::uint64_t>(frame)) * 0xa8948c893b618677u;
+    return *reinterpret_cast<KnownPath*>(slot + (mixed >> 40 & mask));
+  }
+  KnownPath& neighbor(KnownPath& place) noexcept {
+    return *reinterpret_cast<KnownPath*>(slot + ((reinterpret_cast<char*>(&place) - slot) ^ slot_bytes));
+  }
+  // Returns the path of a wrapper with this return address and frame, or 0.
+  __attribute__((always_inline)) Site find(Site caller, const char* frame) noexcept {
+    KnownPath* known = &place(caller, frame);
+    if (__builtin_expect(known->is(caller, frame), 1)) return known->path;
+    known = &neighbor(*known);
+    return known->is(caller, frame) ? known->path : 0;
+  }
+};
+
+// Cold.  Unwinds the stack, and enters the path into the cache.  Returns its number, or `site` if it cannot be known.
+// site: the return address in the application's code that called MPI, which is `caller` unless there are frames of a
+// Fortran binding in between.
+Site add_path(PathCache& cache, Site caller, Site site, const char* frame) noexcept;
+
+inline Site path_of(PathCache& cache, Site caller, Site site, const char* frame) noexcept {
+  const Site known = cache.find(caller, frame);
+  return __builtin_expect(known != 0, 1) ? known : add_path(cache, caller, site, frame);
+}
+
+}  // namespace commlens

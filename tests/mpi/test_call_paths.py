@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Call paths are those that the program took, whatever the frames of its functions look like."""
+
+from __future__ import annotations
+
+import subprocess
+from bisect import bisect_right
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from harness import Mpi, Result, commlens
+from profile_rows import Profile
+
+CALLS = 30_000
+OPERATIONS = ("MPI_Allreduce", "MPI_Barrier", "MPI_Waitall")
+FUNCTIONS = (
+    ["plain"], ["pointed"], ["other"], ["allocating"], ["varying"], ["aligned"], ["realigned"],
+    ["sorting", "compare"], ["throwing", "Guard", "at_end"], ["jumping"],
+)  # fmt: skip
+"""What each step of a path calls, in the order of `function` of programs/call_paths.cpp."""
+
+PATHS_SQL = """WITH RECURSIVE path AS (
+    SELECT id AS key, callsite AS site, '' AS text FROM key
+    UNION ALL
+    SELECT key, caller, printf('%s %s+%d', text, module, offset) FROM path JOIN callsite ON callsite.id = site WHERE site > 0)
+SELECT op.name, comm.name AS comm, rank, text, calls FROM path JOIN key ON key.id = path.key JOIN cell ON cell.key = key.id
+  JOIN op ON op.id = key.op JOIN comm ON comm.id = key.comm WHERE site IS NULL ORDER BY 1, 2, 3, 4"""
+
+Path_ = tuple[str, ...]
+"""A call path: names of functions of the program, outermost first, and the procedure."""
+
+
+def functions_of(program: Path) -> tuple[list[int], list[str]]:
+    """Return the addresses and names of the functions of a program."""
+    done = subprocess.run(
+        ["nm", "--defined-only", "--numeric-sort", program], capture_output=True, text=True, check=True
+    )
+    found = [line.split() for line in done.stdout.splitlines()]
+    code = [(int(address, 16), name) for address, kind, name in found if kind in "tTwW"]
+    return [address for address, _ in code], [name for _, name in code]
+
+
+def expected(result: Result, inlined: bool) -> Counter[Path_]:
+    """Return the calls of each path, from what the program has counted."""
+    calls: Counter[Path_] = Counter()
+    for line in result.stdout.splitlines():
+        if not line.startswith("path "):
+            continue
+        number, *counts = map(int, line.split()[1:4])
+        steps = [name for step in map(int, line.split()[4:]) for name in FUNCTIONS[step]]
+        if inlined:
+            steps = [name for name in steps if name != "Guard"]
+        for beginning, count in zip((("main", "run"), ("run",)), counts, strict=True):
+            first = ("on_own_stack",) if number % 10 == 9 else beginning
+            if count:
+                calls[(*first, *steps, OPERATIONS[number % 3])] += count
+    return calls
+
+
+def checked(result: Result) -> Profile:
+    """Return the profile of a job that ended normally."""
+    assert result.rc == 0, result
+    profile = result.open()
+    profile.check()
+    return profile
+
+
+def counted(profile: Profile, program: Path) -> Counter[Path_]:
+    """Return the calls of each path in the profile, without the frames of libraries."""
+    addresses, names = functions_of(program)
+    sites = {row["id"]: row for row in profile.rows("SELECT id, module, offset, caller FROM callsite")}
+    calls: Counter[Path_] = Counter()
+    rows = profile.rows(
+        "SELECT op.name, key.callsite, SUM(cell.calls) AS calls FROM cell JOIN key ON key.id = cell.key "
+        "JOIN op ON op.id = key.op JOIN comm ON comm.id = key.comm WHERE cell.rank = 0 GROUP BY key.id"
+    )
+    for row in rows:
+        path, at = [row["name"]], row["callsite"]
+        while at:
+            site = sites[at]
+            if site["module"] == str(program):
+                name = names[bisect_right(addresses, site["offset"] - 1) - 1]
+                if name != "_start":
+                    path.insert(0, "Guard" if "Guard" in name else name)
+            at = site["caller"]
+        if row["name"] in OPERATIONS:
+            calls[tuple(path)] += row["calls"]
+    return calls
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["one thread", "two threads"])
+@pytest.mark.parametrize("optimised", ["-O0", "-O2", "-O3 -fomit-frame-pointer -flto"])
+def test_paths_are_those_taken(mpi: Mpi, optimised: str, threads: bool) -> None:
+    program = mpi.compile("call_paths.cpp", "c++", flags=optimised.split())
+    arguments = [program, str(CALLS), *(["threads"] if threads else [])]
+    result = mpi.run(2, arguments, {"COMMLENS_FRAMES": "64"})
+    assert result.rc == 0, result
+    is_inlined = optimised != "-O0"
+    assert counted(checked(result), program) == expected(result, is_inlined)
+
+
+def shortened(paths: Counter[Path_], frames: int) -> Counter[Path_]:
+    """Return the same calls by the innermost frames of their paths."""
+    calls: Counter[Path_] = Counter()
+    for path, count in paths.items():
+        calls[path[-frames - 1 :]] += count
+    return calls
+
+
+def test_as_many_frames_as_asked_for(mpi: Mpi) -> None:
+    program = mpi.compile("call_paths.cpp", "c++", flags=["-O2", "-DWITHOUT_LIBRARIES"])
+    found = {}
+    for frames in ("1", "2", "5"):
+        result = mpi.run(2, [program, str(CALLS)], {"COMMLENS_FRAMES": frames})
+        found[frames] = counted(checked(result), program)
+        assert found[frames] == shortened(expected(result, True), int(frames))
+    assert len(found["1"]) < len(found["2"]) < len(found["5"])
+
+
+def test_without_call_sites_there_are_no_paths(mpi: Mpi) -> None:
+    program = mpi.compile("call_paths.cpp", "c++", flags=["-O2"])
+    result = mpi.run(2, [program, "100"], {"COMMLENS_FRAMES": "64", "COMMLENS_CALLSITES": "0"})
+    assert result.rc == 0, result
+    assert [row["id"] for row in result.open().rows("SELECT id FROM callsite")] == [0]
+
+
+def test_files_of_several_writers_have_the_same_paths(mpi: Mpi) -> None:
+    program = mpi.compile("call_paths.cpp", "c++", flags=["-O2"])
+    found = []
+    for writers in (1, 3):
+        env = {"COMMLENS_FRAMES": "64", "COMMLENS_AGGREGATORS": str(writers)}
+        result = mpi.run(4, [program, "2000"], env, once=True)
+        assert result.rc == 0, result
+        profile = result.profile if writers == 1 else result.profile.with_suffix(".commlens")
+        done = commlens("sql", profile, PATHS_SQL, "--format", "csv")
+        assert done.returncode == 0, done
+        found.append(done.stdout)
+    assert found[0] == found[1]
+    assert len(found[0].splitlines()) > 4 * 150
+
+
+def test_a_killed_job_leaves_its_paths(mpi: Mpi) -> None:
+    program = mpi.compile("call_paths.cpp", "c++", flags=["-O2"])
+    where = mpi.fresh("killed")
+    env = {"COMMLENS_FRAMES": "64", "COMMLENS_ARENA_DIR": str(where)}
+    result = mpi.run(2, [program, "2000", "kill"], env, profile=where / "x.db", cwd=where, once=True)
+    assert result.rc != 0
+    done = commlens("recover", "-o", where / "recovered.db", where)
+    assert done.returncode == 0, done
+    assert counted(Profile(where / "recovered.db"), program) == expected(result, True) + Counter(
+        {("main", "MPI_Barrier"): 1}
+    )
