@@ -242,6 +242,7 @@ class ProfileBuilder:
     comms: dict[int, Comm] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
     sites: dict[int, tuple[str, str, int]] = field(default_factory=dict)
+    callers: dict[int, int] = field(default_factory=dict)
     imports: list[tuple[str, str, str, str, str | None]] = field(default_factory=list)
     positions: list[tuple[int, int, int, str, int, int, int, Partners]] = field(default_factory=list)
     regions: dict[int, Region] = field(default_factory=dict)
@@ -478,7 +479,7 @@ class ProfileBuilder:
         insert("op", [(0, "unknown", "other"), *((id, *op) for id, op in ops.items())])
         insert("flow", [(id, name, int(outward)) for id, (name, outward) in enumerate(FLOWS.items())])
         insert("coverage", [(*row, self.ranks) for row in self.imports])
-        insert("callsite", [(id, *site) for id, site in self.sites.items()])
+        insert("callsite", [(id, *site, self.callers.get(id)) for id, site in self.sites.items()])
 
     def _write_ranks(self, insert: Insert) -> None:
         for rank in range(self.ranks):

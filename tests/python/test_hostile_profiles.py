@@ -274,7 +274,7 @@ def test_what_lies_before_and_behind_a_damaged_page_is_saved(tmp_path: Path, run
     change(
         path,
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
-        " INSERT INTO callsite SELECT i, '/opt/app', '', i FROM n",
+        " INSERT INTO callsite SELECT i, '/opt/app', '', i, NULL FROM n",
     )
     with closing(sqlite3.connect(path)) as connection:
         number = connection.execute(

@@ -158,7 +158,7 @@ def test_many_ranks_are_compared_soon(tmp_path: Path, run: Run) -> None:
         CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {ranks - 1})
             SELECT i FROM n;
         INSERT INTO op VALUES (0, 'unknown', 'other'), (1, 'MPI_Bcast', 'collective');
-        INSERT INTO callsite VALUES (0, '', '', 0);
+        INSERT INTO callsite VALUES (0, '', '', 0, NULL);
         INSERT INTO region VALUES (0, NULL, '', 'program');
         INSERT INTO meta VALUES ('ranks', '{ranks}');
         INSERT INTO rank SELECT i, 1, 'n' || (i / 64), i, '', 0, 60000000000, 1000000 * i, 1, 8, 0, 'finalized', NULL, NULL FROM n;

@@ -34,7 +34,7 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> Path:
         CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 16000)
             SELECT i FROM n;
         INSERT INTO op SELECT i, 'MPI_Operation_' || i, 'collective' FROM n WHERE i BETWEEN 1 AND 8;
-        INSERT INTO callsite SELECT i, '/bin/app', '', 16 * i FROM n WHERE i < 50;
+        INSERT INTO callsite SELECT i, '/bin/app', '', 16 * i, NULL FROM n WHERE i < 50;
         INSERT INTO region VALUES (0, NULL, '', 'program');
         INSERT INTO meta VALUES ('ranks', '{RANKS}');
         INSERT INTO rank SELECT i, 1, 'n' || (i / 64), i, '', 0, 60000000000, 1, 1, 1, 0, 'finalized', NULL, NULL

@@ -38,9 +38,12 @@ PART_OF_TIME = 0.5
 UNKNOWN = {
     "op": "(0, 'unknown', 'other')",
     "comm": "(0, 0, '-', NULL, 'none', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 1)",
-    "callsite": "(0, '', '', 0)",
+    "callsite": "(0, '', '', 0, NULL)",
     "region": "(0, NULL, '', 'program')",
 }
+
+# Column that names a row of the same table; such rows must not name each other in a loop.
+PARENT = {"comm": "parent", "callsite": "caller"}
 
 # Checked first, each table after those to which it refers; meta and rank determine the number of ranks.
 FIRST = ("meta", "rank", "op", "callsite", "comm", "region", "metric", "flow", "key", "scope")
@@ -257,8 +260,8 @@ class Checker:
         return self.connection.execute(sql).fetchone() is not None
 
     def _has_loop(self, table: Table) -> bool:
-        if table.name == "comm":
-            return bool(parents.in_loops(self.connection, table.source))
+        if table.name in PARENT:
+            return bool(parents.in_loops(self.connection, table.source, parent_of(table)))
         return table.name == "region" and bool(parents.too_deep(self.connection, table.source))
 
     # Replacements of tables.
@@ -322,8 +325,8 @@ class Checker:
         self._say(table, tests, is_whole)
         if self._add_unknown(name) and is_whole and table.count == 0:
             self.complaints.append(f"table {name} has no rows")
-        if name == "comm":
-            self._cut("comm", parents.in_loops(self.connection, "temp.comm"))
+        if name in PARENT:
+            self._cut(name, parents.in_loops(self.connection, f"temp.{name}", PARENT[name]))
         if name == "region":
             self._cut("region", parents.mend_regions(self.connection))
         self._set_ids(name)
@@ -396,14 +399,15 @@ class Checker:
 
     def _cut(self, name: str, ids: Sequence[int]) -> None:
         """Clear the parents of some rows, and of the rows whose parent was left out."""
+        parent = PARENT.get(name, "parent")
         self.connection.executemany(
-            f"UPDATE temp.{name} SET parent = NULL WHERE id = ?", [(id,) for id in ids]
+            f"UPDATE temp.{name} SET {parent} = NULL WHERE id = ?", [(id,) for id in ids]
         )
         self.connection.execute(
-            f"UPDATE temp.{name} SET parent = NULL WHERE parent NOT IN (SELECT id FROM temp.{name})"
+            f"UPDATE temp.{name} SET {parent} = NULL WHERE {parent} NOT IN (SELECT id FROM temp.{name})"
         )
         if ids:
-            self.complaints.append(f"table {name}: {rows_text(len(ids))} have an invalid parent")
+            self.complaints.append(f"table {name}: {rows_text(len(ids))} have an invalid {parent}")
 
     def _more(self, name: str) -> None:
         """Check conditions that involve several tables."""
@@ -428,6 +432,11 @@ class Checker:
             kept = cells.keep_sound(temporary(relation.sql), columns)
             self.sources["cell_row"] = "temp.cell_row"
             self.complaints.append(f"table cell_row: {rows_text(found - kept)} are invalid and left out")
+
+
+def parent_of(table: Table) -> str:
+    """Return the expression for the row of the same table that a row names."""
+    return next(table.value(c) for c in table.relation.columns if c.name == PARENT[table.name])
 
 
 def is_free_text(column: Column) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds loops and excessive depth among rows that name a parent: communicators and code regions."""
+"""Finds loops and excessive depth among rows that name a parent: communicators, call sites and code regions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ MOST_PATHS = 1 << 27
 """Characters in the paths of all regions, added up."""
 
 
-def in_loops(connection: sqlite3.Connection, source: str) -> list[int]:
-    """Return one communicator of each loop of parents."""
-    sql = f"SELECT 1 FROM {source} WHERE parent >= id LIMIT 1"
+def in_loops(connection: sqlite3.Connection, source: str, column: str) -> list[int]:
+    """Return one row of each loop of parents, which are in a column or an expression."""
+    sql = f"SELECT 1 FROM {source} WHERE {column} >= id LIMIT 1"
     if connection.execute(sql).fetchone() is None:
         return []  # parents with smaller numbers end somewhere
-    parent = dict(connection.execute(f"SELECT id, parent FROM {source}").fetchall())
+    parent = dict(connection.execute(f"SELECT id, {column} FROM {source}").fetchall())
     done: set[int] = set()
     found = []
     for start in parent:
