@@ -32,9 +32,10 @@ def explain(profile: str, top: int, style: str, show_sql: bool) -> None:
     with open_profile(profile) as connection:
         refused = refusal(connection)
         findings = read_findings(connection)
+        queries = statements(connection)
     screen = Screen()
     if show_sql:
-        for title, statement in statements():
+        for title, statement in queries:
             screen.plain(f"-- {title}\n{statement};\n\n")
     elif style == "json":
         screen.json(json_text([finding.as_dict() for finding in findings]))

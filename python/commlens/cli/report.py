@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import click
 from rich.text import Text
@@ -42,9 +43,10 @@ WAITING_OF_ALL = "--waiting is of all ranks, regions and call sites together: us
 
 
 class Answer(NamedTuple):
-    """What a report shows: findings, facts of the run, where the ranks of a killed job were, communicators."""
+    """What a report shows: findings and the queries behind them, facts of the run, where the ranks of a killed job were, communicators."""
 
     findings: list[Finding]
+    rules: list[tuple[str, str]]
     facts: Run
     end: tuple[list[Group], list[int]]
     report: Report
@@ -81,7 +83,30 @@ class Answer(NamedTuple):
     is_flag=True,
     help="List the ranks of each communicator; of a family or size, those of the first communicators.",
 )
-@click.option("--callsites", is_flag=True, help="Split rows by call site in the application.")
+@click.option(
+    "--callsites",
+    is_flag=True,
+    help="Split rows by call site in the application; in a table by call path, if the run recorded paths (COMMLENS_FRAMES).",
+)
+@click.option(
+    "--flat",
+    is_flag=True,
+    help="With --callsites: one row for each call site, of all paths to it together.",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --callsites: the outermost N functions of each path; calls of deeper functions are added to the last.",
+)
+@click.option(
+    "--wrapper",
+    "wrappers",
+    multiple=True,
+    metavar="PATTERN",
+    help="With --callsites: functions that only pass calls on to MPI, such as 'hypre_MPI_*'. The function around them is the "
+    "call site; paths show them in brackets. Repeatable.",
+)
 @click.option(
     "--buckets",
     type=BUCKETS,
@@ -145,6 +170,7 @@ def report(
     unfold: bool,
     style: str,
     show_sql: bool,
+    **of_paths: Any,
 ) -> None:
     """Show where the time and the bytes of PROFILE went.
 
@@ -160,6 +186,8 @@ def report(
     time of a single call. share: share of the MPI time of all ranks, with --rank of the selected ranks, also in the
     lines that count the rows left out. sent, received: bytes of all ranks; a collective counts the blocks of all
     processes, so that the bytes of a call can exceed its size. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any.
+    With --callsites, if the run recorded call paths: a tree of functions from the outside in, each with the sums of the
+    calls below it; functions that lead to one other only share its line. A path ends with function and line of the call.
     With --waiting: waiting: share of the time in which ranks waited for others, estimated from samples; operation/call: average time of a call without it.
 
     Begins with one to five findings if there are any; commlens explain shows their evidence. A profile that commlens
@@ -170,16 +198,12 @@ def report(
         top = DEFAULT_TOP if style == "table" else 0
     _refuse(by, unfold=unfold, waiting=waiting, is_part=bool(callsites or ranks or time_ns))
     shape = Shape(by, not unfold, callsites, members, all_ranks, buckets, sort, reverse, top or None)
+    shape = _with_paths(shape, tree=style == "table", **of_paths)
     with open_profile(profile) as connection:
         if by == "region":
             refuse_older(connection)
-        names.check_communicators(connection, comms)
-        if not is_summary(connection):
-            names.check_ranks(connection, ranks or ())
-        wanted = names.matching_operations(connection, operations)
-        selection = Selection(
-            comms=comms, operations=wanted, classes=classes, ranks=ranks or (), size=size, time_ns=time_ns
-        )
+        asked = Selection(comms, operations, classes, ranks or (), size, time_ns)
+        selection = _checked(connection, asked)
         answer = _read(connection, selection, shape)
         if waiting:
             add_waiting(connection, answer.report)
@@ -194,11 +218,34 @@ def _refuse(by: str, *, unfold: bool, waiting: bool, is_part: bool) -> None:
         raise click.UsageError(WAITING_OF_ALL)
 
 
+def _with_paths(
+    shape: Shape, *, tree: bool, flat: bool, depth: int | None, wrappers: tuple[str, ...]
+) -> Shape:
+    """Return a shape with the options of call paths; refuse them without call sites, and those that contradict each other."""
+    for option, is_asked in (("--flat", flat), ("--depth", depth), ("--wrapper", wrappers)):
+        if is_asked and not shape.callsites:
+            raise click.UsageError(f"{option} is for call sites: use it with --callsites")
+    if flat and depth:
+        raise click.UsageError(
+            "--flat shows the innermost functions, and --depth the outermost: use one of them"
+        )
+    return replace(shape, tree=tree, flat=flat, depth=depth, wrappers=wrappers)
+
+
+def _checked(connection: sqlite3.Connection, asked: Selection) -> Selection:
+    """Return a selection with the procedures that its names match; refuse names and ranks that the profile lacks."""
+    names.check_communicators(connection, asked.comms)
+    if not is_summary(connection):
+        names.check_ranks(connection, asked.ranks)
+    return replace(asked, operations=names.matching_operations(connection, asked.operations))
+
+
 def _read(connection: sqlite3.Connection, selection: Selection, shape: Shape) -> Answer:
     """Read what the report shows."""
     facts = read_run(connection)
     end = read_end(connection) if facts.ranks["unfinished"] else ([], [])
-    return Answer(read_findings(connection), facts, end, read_report(connection, selection, shape))
+    findings, rules = read_findings(connection), statements(connection)
+    return Answer(findings, rules, facts, end, read_report(connection, selection, shape))
 
 
 def _print(screen: Screen, answer: Answer, style: str) -> None:
@@ -215,7 +262,7 @@ def _print(screen: Screen, answer: Answer, style: str) -> None:
 
 def _print_sql(screen: Screen, answer: Answer) -> None:
     """Print the statements that read the rows."""
-    for title, statement in (*statements(), *answer.facts.statements, *answer.report.statements):
+    for title, statement in (*answer.rules, *answer.facts.statements, *answer.report.statements):
         screen.plain(f"-- {title}\n{statement};\n\n")
 
 

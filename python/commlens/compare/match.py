@@ -154,12 +154,16 @@ class Forest:
         def exact(family: Family) -> Hashable:
             return (place(family), family.size, family.topology)
 
+        def on_path(family: Family) -> Hashable:
+            return (exact(family), family.site.callers if family.site else ())
+
         def by_site(family: Family) -> Hashable:
             return ("site", place(family))
 
         def by_function(family: Family) -> Hashable:
             return (family.site.function or None) if family.site else None
 
+        settle(pair(nodes, left, of_node(on_path), on_path), 0)
         settle(pair(nodes, left, of_node(exact), exact), 0)
         settle(pair(nodes, left, of_node(by_site), by_site), 1)
         settle(pair(nodes, left, of_node(by_function), by_function), 2)

@@ -18,7 +18,8 @@ from commlens.reports.settings import Setting, read_settings
 from commlens.selection.conditions import PREDEFINED
 from commlens.selection.names import matching_operations
 from commlens.selection.sizes import NULL_BIN
-from commlens.symbols.callsites import callsite_labels
+from commlens.symbols.callsites import callsite_frames
+from commlens.symbols.paths import distinct_labels, has_paths, path_of, read_callers
 
 FAMILY_SQL = """\
 SELECT family.*, module, build_id, callsite.offset
@@ -53,12 +54,16 @@ MOST_NAMES = 3
 
 
 class Site(NamedTuple):
-    """A call site: file name of the module, its build id, offset, and the function if it is known."""
+    """A call site: file name of the module, its build id, offset, and the function if it is known.
+
+    callers : the functions around it, from the outside in, as module and offset; empty if the run recorded none
+    """
 
     module: str
     build_id: str
     offset: int
     function: str
+    callers: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass
@@ -158,7 +163,9 @@ def read_families(connection: sqlite3.Connection) -> dict[int, Family]:
     """Return the families of a profile by number."""
     rows = [dict(row) for row in connection.execute(FAMILY_SQL)]
     parents = rooted({row["family"]: row["parent"] for row in rows})
-    labels = callsite_labels(connection, {row["callsite"] for row in rows if row["callsite"]})
+    sites = {row["callsite"] for row in rows if row["callsite"]}
+    labels, frames = distinct_labels(connection, sites), callsite_frames(connection, sites)
+    callers = read_paths(connection, sites)
     members: dict[int, set[int]] = {}
     for owner, member in connection.execute(MEMBER_SQL):
         members.setdefault(owner, set()).add(member)
@@ -167,10 +174,11 @@ def read_families(connection: sqlite3.Connection) -> dict[int, Family]:
         site = None
         label = labels.get(row["callsite"] or 0, "")
         if row["offset"] is not None:
-            stored = "+0x" in label
-            function = "" if stored or not label else label.rsplit(" ", 1)[0].removesuffix(" in")
             module = PurePosixPath(row["module"] or "").name
-            site = Site(module, row["build_id"] or "", row["offset"], function)
+            function = frames[row["callsite"]][0].function
+            site = Site(
+                module, row["build_id"] or "", row["offset"], function, callers.get(row["callsite"], ())
+            )
         is_predefined = row["kind"] == "intra" and not row["creator"] and row["parent"] is None
         count = f" x{row['communicators']}" if row["communicators"] > 1 else ""
         found[row["family"]] = Family(
@@ -189,6 +197,22 @@ def read_families(connection: sqlite3.Connection) -> dict[int, Family]:
             user_name=row["user_name"] or PREDEFINED.get(row["name"][:1] if is_predefined else "", ""),
         )
     return found
+
+
+def read_paths(connection: sqlite3.Connection, sites: set[int]) -> dict[int, tuple[tuple[str, int], ...]]:
+    """Return the callers of call sites as module and offset, from the outside in; empty if the run recorded none."""
+    if not has_paths(connection):
+        return {}
+    places = {
+        id: (PurePosixPath(module or "").name, offset or 0)
+        for id, module, offset in connection.execute('SELECT id, module, "offset" FROM callsite')
+    }
+    callers = read_callers(connection)
+    return {
+        site: tuple(places[caller] for caller in path_of(callers, site)[:-1])
+        for site in sites
+        if site in callers
+    }
 
 
 def read_rows(connection: sqlite3.Connection, selection: Selection) -> dict[RowKey, Counts]:

@@ -11,7 +11,7 @@ from typing import Any
 from commlens.findings._rules import RULES, Rule
 from commlens.profile.meta import is_summary
 from commlens.render.units import share_text, time_text
-from commlens.symbols.callsites import callsite_labels
+from commlens.symbols.paths import PLACES_SQL, distinct_labels, has_paths
 
 OPTIONAL = re.compile(r"\[([^\]]*)\]")
 NAMES = ("op", "communicator", "site")
@@ -101,9 +101,12 @@ class Finding:
         }
 
 
-def statements() -> list[tuple[str, str]]:
-    """Return name and query of each rule."""
-    return [(f"finding: {rule.name}", rule.sql) for rule in RULES]
+def statements(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Return name and query of each rule, as it is applied to a profile."""
+    is_split = has_paths(connection)
+    return [
+        (f"finding: {rule.name}", by_place(connection, rule.sql) if is_split else rule.sql) for rule in RULES
+    ]
 
 
 def refusal(connection: sqlite3.Connection) -> str:
@@ -119,13 +122,29 @@ def refusal(connection: sqlite3.Connection) -> str:
     return ""
 
 
+def by_place(connection: sqlite3.Connection, sql: str) -> str:
+    """Return the query of a rule for call sites as places: the calls of all paths to one place are added up.
+
+    The rules read table `key`. A table expression of this name replaces it.
+    """
+    sql_of_temporary = "SELECT EXISTS (SELECT 1 FROM sqlite_temp_master WHERE name = 'key')"
+    schema = "temp" if connection.execute(sql_of_temporary).fetchone()[0] else "main"
+    return f"""\
+WITH site(id, place) AS (
+  {PLACES_SQL}),
+     key AS (
+  SELECT known.id, comm, op, bin, region, COALESCE(site.place, known.callsite) AS callsite
+    FROM {schema}.key AS known LEFT JOIN site ON site.id = known.callsite),
+{sql.removeprefix("WITH")}"""
+
+
 def read_findings(connection: sqlite3.Connection) -> list[Finding]:
     """Return the findings, those that cost most first."""
     found: list[tuple[Rule, dict[str, Any]]] = []
-    for rule in RULES:
-        found += [(rule, dict(row)) for row in connection.execute(rule.sql)]
+    for rule, (_, sql) in zip(RULES, statements(connection)):
+        found += [(rule, dict(row)) for row in connection.execute(sql)]
     sites = [values["site"] for _, values in found if values["site"] is not None]
-    labels = callsite_labels(connection, sites) if sites else {}
+    labels = distinct_labels(connection, sites) if sites else {}
     findings = []
     for rule, values in found:
         site = labels.get(values["site"])

@@ -12,7 +12,7 @@ from commlens.profile.shape import has_table
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, time_text
 from commlens.selection import ranges as ranges_of
-from commlens.symbols.callsites import callsite_labels
+from commlens.symbols.paths import distinct_labels
 
 ANY = -1
 """MPI_ANY_SOURCE and MPI_ANY_TAG, as table position has them."""
@@ -125,7 +125,7 @@ class Group:
 
 
 UNKNOWN = "unknown"
-"""The label that callsite_labels() returns for no call site."""
+"""The label that distinct_labels() returns for no call site."""
 
 
 MOST_PARTNERS = 8
@@ -224,7 +224,7 @@ def read_places(connection: sqlite3.Connection) -> list[Group]:
     """Return the groups, those in a call first, the largest first."""
     groups: dict[tuple[int, str, int], Group] = {}
     rows = connection.execute(PLACES_SQL).fetchall()
-    labels = callsite_labels(connection, {row["callsite"] for row in rows})
+    labels = distinct_labels(connection, {row["callsite"] for row in rows})
     members = Members(connection)
     for row in rows:
         key = (row["inside"], row["op"], row["comm"])

@@ -11,7 +11,7 @@ from commlens.render.tree import Row, Tree, prefix_text
 from commlens.render.units import time_text
 from commlens.reports.report import line_origin, line_size, name_of
 from commlens.selection.conditions import comm_conditions, where
-from commlens.symbols.callsites import callsite_labels
+from commlens.symbols.paths import distinct_labels
 
 FOLDED_SQL = """\
 SELECT family.family AS line, family.name AS communicator, user_name, kind, communicators,
@@ -69,7 +69,7 @@ def read_tree(connection: sqlite3.Connection, sql: str) -> Tree:
     """Read the communicators."""
     rows = [dict(row) for row in connection.execute(sql)]
     sites = [row["created_at"] for row in rows if row["created_at"] is not None]
-    return Tree(rows, callsite_labels(connection, sites))
+    return Tree(rows, distinct_labels(connection, sites))
 
 
 def freed_text(row: Row) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from commlens.selection.conditions import any_of, comm_conditions, in_rows, quoted, where
 from commlens.selection.sizes import BinRange, Buckets
@@ -122,6 +122,14 @@ class Shape:
         What the first rows are: family, region, comm-size or op.
     fold : bool
         Whether lines are families, and not single communicators.
+    tree : bool
+        Show call paths as a tree, if the profile has any.
+    flat : bool
+        Add up the calls of one place, on whatever path it was reached.
+    depth : int or None
+        Show call paths only to this number of functions, from the outermost.
+    wrappers : tuple of str
+        Patterns of functions that are no call sites of their own: their callers are.
     """
 
     by: str = "family"
@@ -133,6 +141,10 @@ class Shape:
     sort: str = "time"
     reverse: bool = False
     top: int | None = None
+    tree: bool = False
+    flat: bool = False
+    depth: int | None = None
+    wrappers: tuple[str, ...] = ()
 
     @property
     def group(self) -> str:
@@ -146,18 +158,27 @@ class Shape:
 
 
 class Queries:
-    """The statements for one selection and shape, for a profile of full or summary detail."""
+    """The statements for one selection and shape, for a profile of full or summary detail.
 
-    def __init__(self, selection: Selection, shape: Shape, *, is_summary: bool = False):
+    `sites` is the query for the call sites, and for each the one that stands for it in a row; empty if each stands for itself.
+    """
+
+    def __init__(self, selection: Selection, shape: Shape, *, is_summary: bool = False, sites: str = ""):
         self.selection = selection
         self.shape = shape
         self.is_summary = is_summary
+        self.sites = sites
         self.line = LINES[shape.line]
         self.line_name = shape.line
         self.group = [shape.group] if shape.group else []
         self.line_row = [*self.group, "line"]
         op = [] if shape.group == "op" else ["op"]
         self.row = [*self.line_row, *op, "bucket", *(["callsite"] if shape.callsites else [])]
+
+    def whole(self) -> Queries:
+        """Return the statements for all rows, whatever the number of those to show."""
+        shape = replace(self.shape, top=None)
+        return Queries(self.selection, shape, is_summary=self.is_summary, sites=self.sites)
 
     @staticmethod
     def same(row: Sequence[str], left: str, right: str) -> str:
@@ -180,12 +201,12 @@ class Queries:
     def has_spent(self, row: Sequence[str]) -> bool:
         """Return whether table `spent` has the maximum over ranks: used if searching the keys of each row takes long.
 
-        There are many regions, and no index from a region or an operation to its keys. In summary detail it is for rows that were not
+        There are many regions and call sites, and no index from a region, an operation or a call site to its keys. In summary detail it is for rows that were not
         reduced themselves: their values are those of their only key.
         """
-        if self.group:
-            return True
-        return self.is_summary and "callsite" in row and self.line_name == "comm"
+        if self.group or "callsite" not in row:
+            return bool(self.group)
+        return not self.is_summary or self.line_name == "comm"
 
     def spent(self, row: Sequence[str]) -> str:
         """Return the table `spent`, if it is needed, after the others."""
@@ -223,6 +244,10 @@ class Queries:
             "said.op IS NULL" if is_line else "said.op = total.op AND said.bin = total.bucket",
             *(["said.callsite = total.callsite"] if "callsite" in row else []),
         ]
+        if "callsite" in row and self.sites:
+            conditions.append(
+                "NOT EXISTS (SELECT 1 FROM site WHERE site.place = total.callsite AND site.id <> site.place)"
+            )
         return f"""\
 (SELECT max FROM scope AS said JOIN spread ON spread.scope = said.id AND counter = 'time_ns'
      WHERE {" AND ".join(conditions)}
@@ -288,8 +313,13 @@ CASE WHEN COUNT(*) = 1 AND comm.communicators <> named.communicators
         conditions = self.selection.comm_conditions()
         if lines is not None:
             conditions.append(f"{self.line} IN ({', '.join(map(str, sorted({line[-1] for line in lines})))})")
+        sites = f"""\
+  -- call sites, and the one that stands for each in the report
+  site(id, place) AS (
+  {self.sites}),
+"""
         return f"""\
-  -- the communicators asked for, and the line of the report each belongs to
+{sites if self.sites else ""}  -- the communicators asked for, and the line of the report each belongs to
   selected AS (
   SELECT comm.id AS comm, {self.line} AS line, {COMM_SIZE} AS members FROM comm{where(conditions)}),
 {self.families()}  lines AS (
@@ -317,12 +347,14 @@ CASE WHEN COUNT(*) = 1 AND comm.communicators <> named.communicators
         if lines is not None and self.group:
             conditions.append(in_rows([f"key.{self.group[0]}", "selected.line"], lines))
         name = "chosen" if self.selection.time_ns is None else "chosen_before_time"
+        site = "COALESCE(site.place, key.callsite) AS callsite" if self.sites else "key.callsite"
+        with_site = " LEFT JOIN site ON site.id = key.callsite" if self.sites else ""
         text = f"""
   -- the keys asked for, and the row of the report each belongs to
   {name} AS (
-  SELECT key.id AS key,{" key.region," if self.shape.by == "region" else ""} selected.line, key.op, {self.shape.buckets.bucket_sql()} AS bucket, key.callsite, key.bin,
+  SELECT key.id AS key,{" key.region," if self.shape.by == "region" else ""} selected.line, key.op, {self.shape.buckets.bucket_sql()} AS bucket, {site}, key.bin,
          {SHARED}
-    FROM key JOIN selected ON selected.comm = key.comm JOIN op ON op.id = key.op\
+    FROM key JOIN selected ON selected.comm = key.comm JOIN op ON op.id = key.op{with_site}\
 {where(conditions)}),"""
         if self.selection.time_ns is None:
             return text

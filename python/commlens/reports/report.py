@@ -13,10 +13,11 @@ from commlens.render.table import Column, Table
 from commlens.render.units import average_text, bytes_text, path_text, share_text, size_text, time_text
 from commlens.reports.query import GROUPS, Queries, Selection, Shape
 from commlens.reports.run import Run
+from commlens.reports.sites import Sites, read_sites
 from commlens.selection.conditions import predefined_name
 from commlens.selection.sizes import NULL_BIN
 from commlens.selection.words import comms_text, operations_text, ranks_text
-from commlens.symbols.callsites import callsite_labels
+from commlens.symbols.paths import distinct_labels
 
 Row = dict[str, Any]
 RowKey = tuple[int, ...]
@@ -57,6 +58,7 @@ class Report:
     members: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
     ranks: dict[RowKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
     labels: dict[int, str] = field(default_factory=dict)
+    sites: Sites = field(default_factory=Sites)
     statements: list[tuple[str, str]] = field(default_factory=list)
     columns: dict[str, list[str]] = field(default_factory=dict)
 
@@ -115,7 +117,9 @@ def read_report(connection: sqlite3.Connection, selection: Selection, shape: Sha
     is_summary = meta.is_summary(connection)
     if is_summary:
         refuse_single_ranks(selection, shape)
-    report, queries = Report(shape, selection), Queries(selection, shape, is_summary=is_summary)
+    sites = read_sites(connection, shape)
+    report = Report(shape, selection, sites=sites)
+    queries = Queries(selection, shape, is_summary=is_summary, sites=sites.sql)
     cut = shape.top is not None
 
     def rows(title: str, sql: str) -> list[Row]:
@@ -133,19 +137,19 @@ def read_report(connection: sqlite3.Connection, selection: Selection, shape: Sha
         order = {group: i for i, group in enumerate(groups)}
         report.lines.sort(key=lambda line: order[line[shape.group]])
     shown = [report.line_of(line) for line in report.lines] if cut else None
-    for row in rows("operations", queries.operations(shown)):
+    for row in rows("operations", (queries.whole() if sites.is_tree else queries).operations(shown)):
         report.operations[report.line_of(row)].append(row)
     if shape.members:
         for row in rows("members", queries.members(shown)):
             report.members[row[shape.line]].append(row)
     if shape.all_ranks:
-        keys = [report.key_of(row) for row in report.operation_rows()] if cut else None
+        keys = [report.key_of(row) for row in report.operation_rows()] if cut and not sites.is_tree else None
         for row in rows("ranks", queries.ranks(keys)):
             report.ranks[report.key_of(row)].append(row)
-    sites = [line["created_at"] for line in report.lines if line["created_at"] is not None]
-    if shape.callsites:
-        sites += [row["callsite"] for row in report.operation_rows()]
-    report.labels = callsite_labels(connection, sites)
+    made = {line["created_at"] for line in report.lines if line["created_at"] is not None}
+    called = {row["callsite"] for row in report.operation_rows()} if shape.callsites else set()
+    report.labels = distinct_labels(connection, made if sites.has_paths else made | called)
+    report.sites.labels = sites.name(connection, called) if sites.has_paths else report.labels
     return report
 
 
@@ -289,14 +293,35 @@ def draw_lines(table: Table, report: Report, lines: list[Row], indent: str = "")
             table.say(origin, indent + "  ")
         draw_members(table, report.members[line[report.shape.line]], report.shape.top, indent + "  ")
         rows = report.operations[report.line_of(line)]
+        if report.sites.is_tree:
+            draw_paths(table, report, rows, indent + "  ")
+            continue
         for row in rows:
-            size = size_text(row["size_low"], row["size_high"], is_null=row["bucket"] == NULL_BIN)
-            name = "" if report.shape.by == "op" else f"{indent}  {row['operation']}"
-            table.add([name, size, *numbers(row)])
+            draw_row(table, report, row, indent + "  ")
             if report.shape.callsites:
-                table.say(report.labels.get(row["callsite"], "unknown"), indent + "    ")
+                table.say(report.sites.labels.get(row["callsite"], "unknown"), indent + "    ")
             draw_ranks(table, report.ranks[report.key_of(row)], indent + "    ")
         say_more(table, rows, "row", indent + "  ")
+
+
+def draw_row(table: Table, report: Report, row: Row, indent: str) -> None:
+    """Draw a row of operations."""
+    size = size_text(row["size_low"], row["size_high"], is_null=row["bucket"] == NULL_BIN)
+    name = "" if report.shape.by == "op" else f"{indent}{row['operation']}"
+    table.add([name, size, *numbers(row)])
+
+
+def draw_paths(table: Table, report: Report, rows: list[Row], indent: str) -> None:
+    """Draw the rows of operations of a line below the call paths to them."""
+    for depth, item in report.sites.walk(rows, report.shape):
+        here = indent + "  " * depth
+        if isinstance(item, str):
+            table.say(item, here)
+        elif "call_path" in item:
+            table.add([here + item["call_path"], "", *numbers(item)])
+        else:
+            draw_row(table, report, item, here)
+            draw_ranks(table, report.ranks[report.key_of(item)], here + "  ")
 
 
 def members_text(members: str) -> str:
