@@ -53,7 +53,7 @@ IMPORTS: dict[str, str] = {
     "charts": "base render profile compare",
     "page": "base symbols render profile reports findings algorithms matrix compare waiting charts",
     "doctor": "base launch symbols",
-    "export": "base profile selection",
+    "export": "base symbols profile selection",
     "frames": "base profile export page",
     "__init__": "annotate frames",
     "cli": "base render profile selection reports findings jobs algorithms matrix overhead compare waiting charts page doctor export",

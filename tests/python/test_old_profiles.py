@@ -27,7 +27,7 @@ from commlens.profile._schema import RELATIONS, VERSION
 from commlens.profile.header import OLDEST_VERSION
 
 FOLDER = Path(__file__).resolve().parents[1] / "profiles"
-EXPORTS = ("hatchet", "thicket", "caliper", "chrome", "speedscope", "csv", "parquet", "tinyprof")
+EXPORTS = ("hatchet", "thicket", "caliper", "chrome", "speedscope", "folded", "csv", "parquet", "tinyprof")
 
 # No commit of the main branch has these numbers: three changes of the schema came in one commit.
 NEVER_WRITTEN = {4, 5}

@@ -9,7 +9,7 @@ import click
 
 from commlens.base.errors import CommlensError
 from commlens.cli.options import RANKS, OutputPath, profile_argument
-from commlens.export import FORMATS, LINES, TABLES, TREES, Choice, write
+from commlens.export import FOLDED, FORMATS, LINES, TABLES, TREES, Choice, write
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 
@@ -35,7 +35,7 @@ from commlens.render.screen import Screen
     "ranks",
     type=RANKS,
     metavar="RANKS",
-    help="Only these world ranks: 0,12-15. For the same formats.",
+    help="Only these world ranks: 0,12-15. For the same formats and folded.",
 )
 @click.option(
     "--table",
@@ -61,6 +61,9 @@ def export(
     chrome, speedscope: a timeline of every rank, built from the time slices. For Perfetto, chrome://tracing and
     speedscope.
 
+    folded: the call paths of MPI calls with their time, for flame graph tools such as flamegraph.pl, inferno and
+    speedscope.
+
     csv, parquet: tables and views unchanged. tinyprof: one line per region, with the values of all processes,
     executions and iterations in one field.
 
@@ -70,6 +73,7 @@ def export(
     asked = {"--unfold": unfold, "--no-mpi": no_mpi, "--rank": ranks, "--table": tables}
     for option, is_asked in asked.items():
         formats = [*TABLES] if option == "--table" else [*TREES, *LINES]
+        formats += [FOLDED] if option == "--rank" else []
         if is_asked and to not in formats:
             raise CommlensError(f"{option} does not apply to {to}, only to {', '.join(formats)}")
     choice = Choice(unfold=unfold, mpi=not no_mpi, ranks=ranks or (), tables=tables)

@@ -17,6 +17,7 @@ from commlens.base.outputs import new
 from commlens.export import relations
 from commlens.export.caliper import write_caliper
 from commlens.export.calltree import CallTree, Ranges
+from commlens.export.folded import write_folded
 from commlens.export.graphframe import hatchet, metadata, thicket, write_hatchet, write_thicket
 from commlens.export.timeline import Timeline, write_chrome, write_speedscope
 from commlens.export.tinyprof import write_tinyprof
@@ -56,8 +57,9 @@ Relation = Callable[[sqlite3.Connection, str, Path, str], None]
 TREES: dict[str, Tree] = {"hatchet": write_hatchet, "thicket": write_thicket, "caliper": write_caliper}
 LINES: dict[str, Line] = {"chrome": write_chrome, "speedscope": write_speedscope}
 TABLES: dict[str, Relation] = {"csv": relations.write_csv, "parquet": relations.write_parquet}
+FOLDED = "folded"
 TINYPROF = "tinyprof"
-FORMATS = (*TREES, *LINES, *TABLES, TINYPROF)
+FORMATS = (*TREES, *LINES, FOLDED, *TABLES, TINYPROF)
 
 
 def write(connection: sqlite3.Connection, to: str, output: Path, choice: Choice, source: str) -> None:
@@ -84,6 +86,8 @@ def write(connection: sqlite3.Connection, to: str, output: Path, choice: Choice,
                 elif to in LINES:
                     timeline = Timeline(connection, choice.unfold, choice.mpi, choice.ranks)
                     LINES[to](timeline, file, source, metadata(connection))
+                elif to == FOLDED:
+                    write_folded(connection, file, source, choice.ranks)
                 else:
                     write_tinyprof(connection, file, source)
     except sqlite3.OperationalError as error:

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folded stacks, for flame graph tools: the call path of each MPI procedure in one line, with its time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from itertools import islice
+from typing import IO
+
+from commlens.base.escape import Target, escape
+from commlens.base.progress import tracked
+from commlens.export.calltree import Ranges, within
+from commlens.symbols.paths import MOST_LEVELS, PathTree
+
+SEPARATOR = ";"
+
+
+def frame(name: str) -> str:
+    r"""Return a name that is one frame of a line.
+
+    >>> frame("operator;\n")
+    'operator:\\n'
+    """
+    return escape(name.replace(SEPARATOR, ":"), Target.LINE)
+
+
+def write_folded(connection: sqlite3.Connection, file: IO[str], source: str, ranks: Ranges = ()) -> None:
+    """Write the time of all ranks, or of some, in nanoseconds by call path and procedure."""
+    rows = connection.execute(
+        "SELECT key.callsite, op.name, SUM(cell.time_ns) FROM key JOIN cell ON cell.key = key.id"
+        f" JOIN op ON op.id = key.op WHERE {within(ranks, 'cell.rank')} GROUP BY key.callsite, op.id"
+    ).fetchall()
+    tree = PathTree(connection, {site for site, _, _ in rows})
+    stacks: dict[int, str] = {}
+    times: Counter[str] = Counter()
+    for site, operation, time_ns in tracked(rows, source):
+        if site not in stacks:
+            names = [tree.frame(step).name for step in islice(tree.steps(site), MOST_LEVELS)]
+            stacks[site] = SEPARATOR.join(frame(name) for name in reversed(names))
+        times[f"{stacks[site]}{SEPARATOR}{frame(operation)}"] += time_ns
+    for stack in sorted(times):
+        file.write(f"{stack} {times[stack]}\n")
