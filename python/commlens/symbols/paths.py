@@ -22,6 +22,12 @@ MOST_LEVELS = 128
 MOST_TOLD = 64
 """Frames of a label that tells apart two paths."""
 
+START_UP = {
+    "_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "start_thread", "clone", "__clone",
+    "clone3", "__clone3", "__start_context",
+}  # fmt: skip
+"""Functions of the C library that call the first function of a program, thread or coroutine."""
+
 PLACES_SQL = """\
 SELECT id, MIN(id) OVER (PARTITION BY module, build_id, "offset", id = 0) FROM callsite"""
 """Each call site, and the first one of the same place: a place has one for every path to it."""
@@ -116,6 +122,9 @@ class PathTree:
         self._callers = read_callers(connection)
         wanted = [site for site in sites if site in self._callers]
         self._frames = callsite_frames(connection, on_paths(self._callers, wanted))
+        for site, caller in self._callers.items():
+            if caller in self._frames and self._frames[caller][-1].function in START_UP:
+                self._callers[site] = None
         self.stored = {
             site: (module or "", build_id or "", offset or 0)
             for site, module, build_id, offset in connection.execute(
