@@ -166,7 +166,7 @@ def plain_wrapper(w: Wrapped) -> str:
     form, comm, request, status = w.form, w.communicator, w.request, w.status
     assert w.words is not None
     body = [
-        f"  CachedPath<{w.parts}> call({w.op}, COMMLENS_CALLER, {', '.join(w.words)});",
+        f"  CachedPath<{w.parts}, by_path> call({w.op}, COMMLENS_CALLER, {', '.join(w.words)});",
         f"  if (!call.is_cached()) return wrap_{form.name}<entry>({form.arguments});",
         f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {w.slot});",
     ]
@@ -189,7 +189,7 @@ def plain_wrapper(w: Wrapped) -> str:
         body.append("  call.count(rc, status_for);" if status is not None else "  call.count(rc);")
     if not w.is_sampled:
         body.append("  return rc;")
-    head = f"template <Entry entry>\nint plain_{form.name}({form.definition}) {{\n"
+    head = f"template <Entry entry, bool by_path>\nint plain_{form.name}({form.definition}) {{\n"
     return head + "\n".join(body) + "\n}\n"
 
 
@@ -208,7 +208,8 @@ def wrap_file(klass: str, exported: list[Wrapped]) -> str:
         by_mpi = f"&wrap_{name}<Entry::mpi>"
         if w.has_plain:
             parts.append(plain_wrapper(w))
-            by_mpi = f"has_plain_calls ? &plain_{name}<Entry::mpi> : {by_mpi}"
+            plain = f"&plain_{name}<Entry::mpi, false>, &plain_{name}<Entry::mpi, true>"
+            by_mpi = f"chosen({plain}, {by_mpi})"
         table.append(f"  wrap(wrappers, {w.slot}, {by_mpi}, &wrap_{name}<Entry::pmpi>);")
     parts.append(f"}}  // namespace\n\nvoid wrap_{klass}(void* wrappers[]) noexcept {{")
     parts.append("\n".join(table))

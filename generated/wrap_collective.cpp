@@ -33,9 +33,9 @@ COMMLENS_APART int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Da
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Allgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Allgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
   if (!call.is_cached()) return wrap_MPI_Allgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   const auto next = next_of(&wrap_MPI_Allgather<entry>, entry, 6);
   call.start_in(op::MPI_Allgather, comm);
@@ -193,9 +193,9 @@ COMMLENS_APART int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int co
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Allreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Allreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Allreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Allreduce<entry>, entry, 15);
   call.start_in(op::MPI_Allreduce, comm);
@@ -287,9 +287,9 @@ COMMLENS_APART int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Dat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Alltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Alltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
   if (!call.is_cached()) return wrap_MPI_Alltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   const auto next = next_of(&wrap_MPI_Alltoall<entry>, entry, 19);
   call.start_in(op::MPI_Alltoall, comm);
@@ -513,9 +513,9 @@ COMMLENS_APART int wrap_MPI_Barrier(MPI_Comm comm) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Barrier(MPI_Comm comm) {
-  CachedPath<CachedCall::out_message | CachedCall::sampled> call(op::MPI_Barrier, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Barrier, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Barrier<entry>(comm);
   const auto next = next_of(&wrap_MPI_Barrier<entry>, entry, 34);
   call.start_in(op::MPI_Barrier, comm);
@@ -565,9 +565,9 @@ COMMLENS_APART int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Bcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Bcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
   if (!call.is_cached()) return wrap_MPI_Bcast<entry>(buffer, count, datatype, root, comm);
   const auto next = next_of(&wrap_MPI_Bcast<entry>, entry, 36);
   call.start_in(op::MPI_Bcast, comm);
@@ -659,9 +659,9 @@ COMMLENS_APART int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Exscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Exscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Exscan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Exscan<entry>, entry, 112);
   call.start_in(op::MPI_Exscan, comm);
@@ -753,9 +753,9 @@ COMMLENS_APART int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Gather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Gather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
   if (!call.is_cached()) return wrap_MPI_Gather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const auto next = next_of(&wrap_MPI_Gather<entry>, entry, 207);
   call.start_in(op::MPI_Gather, comm);
@@ -914,9 +914,9 @@ COMMLENS_APART int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_D
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Iallgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Iallgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
   if (!call.is_cached()) return wrap_MPI_Iallgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const auto next = next_of(&wrap_MPI_Iallgather<entry>, entry, 248);
   call.start_in(op::MPI_Iallgather, comm);
@@ -1012,9 +1012,9 @@ COMMLENS_APART int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int c
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Iallreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Iallreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Iallreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iallreduce<entry>, entry, 252);
   call.start_in(op::MPI_Iallreduce, comm);
@@ -1076,9 +1076,9 @@ COMMLENS_APART int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Da
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Ialltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Ialltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
   if (!call.is_cached()) return wrap_MPI_Ialltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const auto next = next_of(&wrap_MPI_Ialltoall<entry>, entry, 254);
   call.start_in(op::MPI_Ialltoall, comm);
@@ -1208,9 +1208,9 @@ COMMLENS_APART int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::out_message | CachedCall::operation> call(op::MPI_Ibarrier, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Ibarrier, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Ibarrier<entry>(comm, request);
   const auto next = next_of(&wrap_MPI_Ibarrier<entry>, entry, 260);
   call.start_in(op::MPI_Ibarrier, comm);
@@ -1246,9 +1246,9 @@ COMMLENS_APART int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatyp
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Ibcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Ibcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
   if (!call.is_cached()) return wrap_MPI_Ibcast<entry>(buffer, count, datatype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Ibcast<entry>, entry, 261);
   call.start_in(op::MPI_Ibcast, comm);
@@ -1310,9 +1310,9 @@ COMMLENS_APART int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int coun
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Iexscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Iexscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Iexscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iexscan<entry>, entry, 265);
   call.start_in(op::MPI_Iexscan, comm);
@@ -1374,9 +1374,9 @@ COMMLENS_APART int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Data
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Igather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Igather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
   if (!call.is_cached()) return wrap_MPI_Igather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Igather<entry>, entry, 267);
   call.start_in(op::MPI_Igather, comm);
@@ -1472,9 +1472,9 @@ COMMLENS_APART int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int coun
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Ireduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Ireduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
   if (!call.is_cached()) return wrap_MPI_Ireduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const auto next = next_of(&wrap_MPI_Ireduce<entry>, entry, 303);
   call.start_in(op::MPI_Ireduce, comm);
@@ -1570,9 +1570,9 @@ COMMLENS_APART int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* rec
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Ireduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block<entry>, entry, 307);
   call.start_in(op::MPI_Ireduce_scatter_block, comm);
@@ -1634,9 +1634,9 @@ COMMLENS_APART int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count,
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Iscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Iscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Iscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iscan<entry>, entry, 312);
   call.start_in(op::MPI_Iscan, comm);
@@ -1698,9 +1698,9 @@ COMMLENS_APART int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Dat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation> call(op::MPI_Iscatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation, by_path> call(op::MPI_Iscatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
   if (!call.is_cached()) return wrap_MPI_Iscatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Iscatter<entry>, entry, 314);
   call.start_in(op::MPI_Iscatter, comm);
@@ -1795,9 +1795,9 @@ COMMLENS_APART int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Reduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Reduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
   if (!call.is_cached()) return wrap_MPI_Reduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm);
   const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 383);
   call.start_in(op::MPI_Reduce, comm);
@@ -1923,9 +1923,9 @@ COMMLENS_APART int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recv
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Reduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 391);
   call.start_in(op::MPI_Reduce_scatter_block, comm);
@@ -2049,9 +2049,9 @@ COMMLENS_APART int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Scan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Scan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Scan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 417);
   call.start_in(op::MPI_Scan, comm);
@@ -2143,9 +2143,9 @@ COMMLENS_APART int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Data
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled> call(op::MPI_Scatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled, by_path> call(op::MPI_Scatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
   if (!call.is_cached()) return wrap_MPI_Scatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 421);
   call.start_in(op::MPI_Scatter, comm);
@@ -2281,7 +2281,7 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
 }  // namespace
 
 void wrap_collective(void* wrappers[]) noexcept {
-  wrap(wrappers, 6, has_plain_calls ? &plain_MPI_Allgather<Entry::mpi> : &wrap_MPI_Allgather<Entry::mpi>, &wrap_MPI_Allgather<Entry::pmpi>);
+  wrap(wrappers, 6, chosen(&plain_MPI_Allgather<Entry::mpi, false>, &plain_MPI_Allgather<Entry::mpi, true>, &wrap_MPI_Allgather<Entry::mpi>), &wrap_MPI_Allgather<Entry::pmpi>);
   wrap(wrappers, 7, &wrap_MPI_Allgather_c<Entry::mpi>, &wrap_MPI_Allgather_c<Entry::pmpi>);
   wrap(wrappers, 8, &wrap_MPI_Allgather_init<Entry::mpi>, &wrap_MPI_Allgather_init<Entry::pmpi>);
   wrap(wrappers, 9, &wrap_MPI_Allgather_init_c<Entry::mpi>, &wrap_MPI_Allgather_init_c<Entry::pmpi>);
@@ -2289,11 +2289,11 @@ void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 11, &wrap_MPI_Allgatherv_c<Entry::mpi>, &wrap_MPI_Allgatherv_c<Entry::pmpi>);
   wrap(wrappers, 12, &wrap_MPI_Allgatherv_init<Entry::mpi>, &wrap_MPI_Allgatherv_init<Entry::pmpi>);
   wrap(wrappers, 13, &wrap_MPI_Allgatherv_init_c<Entry::mpi>, &wrap_MPI_Allgatherv_init_c<Entry::pmpi>);
-  wrap(wrappers, 15, has_plain_calls ? &plain_MPI_Allreduce<Entry::mpi> : &wrap_MPI_Allreduce<Entry::mpi>, &wrap_MPI_Allreduce<Entry::pmpi>);
+  wrap(wrappers, 15, chosen(&plain_MPI_Allreduce<Entry::mpi, false>, &plain_MPI_Allreduce<Entry::mpi, true>, &wrap_MPI_Allreduce<Entry::mpi>), &wrap_MPI_Allreduce<Entry::pmpi>);
   wrap(wrappers, 16, &wrap_MPI_Allreduce_c<Entry::mpi>, &wrap_MPI_Allreduce_c<Entry::pmpi>);
   wrap(wrappers, 17, &wrap_MPI_Allreduce_init<Entry::mpi>, &wrap_MPI_Allreduce_init<Entry::pmpi>);
   wrap(wrappers, 18, &wrap_MPI_Allreduce_init_c<Entry::mpi>, &wrap_MPI_Allreduce_init_c<Entry::pmpi>);
-  wrap(wrappers, 19, has_plain_calls ? &plain_MPI_Alltoall<Entry::mpi> : &wrap_MPI_Alltoall<Entry::mpi>, &wrap_MPI_Alltoall<Entry::pmpi>);
+  wrap(wrappers, 19, chosen(&plain_MPI_Alltoall<Entry::mpi, false>, &plain_MPI_Alltoall<Entry::mpi, true>, &wrap_MPI_Alltoall<Entry::mpi>), &wrap_MPI_Alltoall<Entry::pmpi>);
   wrap(wrappers, 20, &wrap_MPI_Alltoall_c<Entry::mpi>, &wrap_MPI_Alltoall_c<Entry::pmpi>);
   wrap(wrappers, 21, &wrap_MPI_Alltoall_init<Entry::mpi>, &wrap_MPI_Alltoall_init<Entry::pmpi>);
   wrap(wrappers, 22, &wrap_MPI_Alltoall_init_c<Entry::mpi>, &wrap_MPI_Alltoall_init_c<Entry::pmpi>);
@@ -2305,17 +2305,17 @@ void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 28, &wrap_MPI_Alltoallw_c<Entry::mpi>, &wrap_MPI_Alltoallw_c<Entry::pmpi>);
   wrap(wrappers, 29, &wrap_MPI_Alltoallw_init<Entry::mpi>, &wrap_MPI_Alltoallw_init<Entry::pmpi>);
   wrap(wrappers, 30, &wrap_MPI_Alltoallw_init_c<Entry::mpi>, &wrap_MPI_Alltoallw_init_c<Entry::pmpi>);
-  wrap(wrappers, 34, has_plain_calls ? &plain_MPI_Barrier<Entry::mpi> : &wrap_MPI_Barrier<Entry::mpi>, &wrap_MPI_Barrier<Entry::pmpi>);
+  wrap(wrappers, 34, chosen(&plain_MPI_Barrier<Entry::mpi, false>, &plain_MPI_Barrier<Entry::mpi, true>, &wrap_MPI_Barrier<Entry::mpi>), &wrap_MPI_Barrier<Entry::pmpi>);
   wrap(wrappers, 35, &wrap_MPI_Barrier_init<Entry::mpi>, &wrap_MPI_Barrier_init<Entry::pmpi>);
-  wrap(wrappers, 36, has_plain_calls ? &plain_MPI_Bcast<Entry::mpi> : &wrap_MPI_Bcast<Entry::mpi>, &wrap_MPI_Bcast<Entry::pmpi>);
+  wrap(wrappers, 36, chosen(&plain_MPI_Bcast<Entry::mpi, false>, &plain_MPI_Bcast<Entry::mpi, true>, &wrap_MPI_Bcast<Entry::mpi>), &wrap_MPI_Bcast<Entry::pmpi>);
   wrap(wrappers, 37, &wrap_MPI_Bcast_c<Entry::mpi>, &wrap_MPI_Bcast_c<Entry::pmpi>);
   wrap(wrappers, 38, &wrap_MPI_Bcast_init<Entry::mpi>, &wrap_MPI_Bcast_init<Entry::pmpi>);
   wrap(wrappers, 39, &wrap_MPI_Bcast_init_c<Entry::mpi>, &wrap_MPI_Bcast_init_c<Entry::pmpi>);
-  wrap(wrappers, 112, has_plain_calls ? &plain_MPI_Exscan<Entry::mpi> : &wrap_MPI_Exscan<Entry::mpi>, &wrap_MPI_Exscan<Entry::pmpi>);
+  wrap(wrappers, 112, chosen(&plain_MPI_Exscan<Entry::mpi, false>, &plain_MPI_Exscan<Entry::mpi, true>, &wrap_MPI_Exscan<Entry::mpi>), &wrap_MPI_Exscan<Entry::pmpi>);
   wrap(wrappers, 113, &wrap_MPI_Exscan_c<Entry::mpi>, &wrap_MPI_Exscan_c<Entry::pmpi>);
   wrap(wrappers, 114, &wrap_MPI_Exscan_init<Entry::mpi>, &wrap_MPI_Exscan_init<Entry::pmpi>);
   wrap(wrappers, 115, &wrap_MPI_Exscan_init_c<Entry::mpi>, &wrap_MPI_Exscan_init_c<Entry::pmpi>);
-  wrap(wrappers, 207, has_plain_calls ? &plain_MPI_Gather<Entry::mpi> : &wrap_MPI_Gather<Entry::mpi>, &wrap_MPI_Gather<Entry::pmpi>);
+  wrap(wrappers, 207, chosen(&plain_MPI_Gather<Entry::mpi, false>, &plain_MPI_Gather<Entry::mpi, true>, &wrap_MPI_Gather<Entry::mpi>), &wrap_MPI_Gather<Entry::pmpi>);
   wrap(wrappers, 208, &wrap_MPI_Gather_c<Entry::mpi>, &wrap_MPI_Gather_c<Entry::pmpi>);
   wrap(wrappers, 209, &wrap_MPI_Gather_init<Entry::mpi>, &wrap_MPI_Gather_init<Entry::pmpi>);
   wrap(wrappers, 210, &wrap_MPI_Gather_init_c<Entry::mpi>, &wrap_MPI_Gather_init_c<Entry::pmpi>);
@@ -2323,56 +2323,56 @@ void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 212, &wrap_MPI_Gatherv_c<Entry::mpi>, &wrap_MPI_Gatherv_c<Entry::pmpi>);
   wrap(wrappers, 213, &wrap_MPI_Gatherv_init<Entry::mpi>, &wrap_MPI_Gatherv_init<Entry::pmpi>);
   wrap(wrappers, 214, &wrap_MPI_Gatherv_init_c<Entry::mpi>, &wrap_MPI_Gatherv_init_c<Entry::pmpi>);
-  wrap(wrappers, 248, has_plain_calls ? &plain_MPI_Iallgather<Entry::mpi> : &wrap_MPI_Iallgather<Entry::mpi>, &wrap_MPI_Iallgather<Entry::pmpi>);
+  wrap(wrappers, 248, chosen(&plain_MPI_Iallgather<Entry::mpi, false>, &plain_MPI_Iallgather<Entry::mpi, true>, &wrap_MPI_Iallgather<Entry::mpi>), &wrap_MPI_Iallgather<Entry::pmpi>);
   wrap(wrappers, 249, &wrap_MPI_Iallgather_c<Entry::mpi>, &wrap_MPI_Iallgather_c<Entry::pmpi>);
   wrap(wrappers, 250, &wrap_MPI_Iallgatherv<Entry::mpi>, &wrap_MPI_Iallgatherv<Entry::pmpi>);
   wrap(wrappers, 251, &wrap_MPI_Iallgatherv_c<Entry::mpi>, &wrap_MPI_Iallgatherv_c<Entry::pmpi>);
-  wrap(wrappers, 252, has_plain_calls ? &plain_MPI_Iallreduce<Entry::mpi> : &wrap_MPI_Iallreduce<Entry::mpi>, &wrap_MPI_Iallreduce<Entry::pmpi>);
+  wrap(wrappers, 252, chosen(&plain_MPI_Iallreduce<Entry::mpi, false>, &plain_MPI_Iallreduce<Entry::mpi, true>, &wrap_MPI_Iallreduce<Entry::mpi>), &wrap_MPI_Iallreduce<Entry::pmpi>);
   wrap(wrappers, 253, &wrap_MPI_Iallreduce_c<Entry::mpi>, &wrap_MPI_Iallreduce_c<Entry::pmpi>);
-  wrap(wrappers, 254, has_plain_calls ? &plain_MPI_Ialltoall<Entry::mpi> : &wrap_MPI_Ialltoall<Entry::mpi>, &wrap_MPI_Ialltoall<Entry::pmpi>);
+  wrap(wrappers, 254, chosen(&plain_MPI_Ialltoall<Entry::mpi, false>, &plain_MPI_Ialltoall<Entry::mpi, true>, &wrap_MPI_Ialltoall<Entry::mpi>), &wrap_MPI_Ialltoall<Entry::pmpi>);
   wrap(wrappers, 255, &wrap_MPI_Ialltoall_c<Entry::mpi>, &wrap_MPI_Ialltoall_c<Entry::pmpi>);
   wrap(wrappers, 256, &wrap_MPI_Ialltoallv<Entry::mpi>, &wrap_MPI_Ialltoallv<Entry::pmpi>);
   wrap(wrappers, 257, &wrap_MPI_Ialltoallv_c<Entry::mpi>, &wrap_MPI_Ialltoallv_c<Entry::pmpi>);
   wrap(wrappers, 258, &wrap_MPI_Ialltoallw<Entry::mpi>, &wrap_MPI_Ialltoallw<Entry::pmpi>);
   wrap(wrappers, 259, &wrap_MPI_Ialltoallw_c<Entry::mpi>, &wrap_MPI_Ialltoallw_c<Entry::pmpi>);
-  wrap(wrappers, 260, has_plain_calls ? &plain_MPI_Ibarrier<Entry::mpi> : &wrap_MPI_Ibarrier<Entry::mpi>, &wrap_MPI_Ibarrier<Entry::pmpi>);
-  wrap(wrappers, 261, has_plain_calls ? &plain_MPI_Ibcast<Entry::mpi> : &wrap_MPI_Ibcast<Entry::mpi>, &wrap_MPI_Ibcast<Entry::pmpi>);
+  wrap(wrappers, 260, chosen(&plain_MPI_Ibarrier<Entry::mpi, false>, &plain_MPI_Ibarrier<Entry::mpi, true>, &wrap_MPI_Ibarrier<Entry::mpi>), &wrap_MPI_Ibarrier<Entry::pmpi>);
+  wrap(wrappers, 261, chosen(&plain_MPI_Ibcast<Entry::mpi, false>, &plain_MPI_Ibcast<Entry::mpi, true>, &wrap_MPI_Ibcast<Entry::mpi>), &wrap_MPI_Ibcast<Entry::pmpi>);
   wrap(wrappers, 262, &wrap_MPI_Ibcast_c<Entry::mpi>, &wrap_MPI_Ibcast_c<Entry::pmpi>);
-  wrap(wrappers, 265, has_plain_calls ? &plain_MPI_Iexscan<Entry::mpi> : &wrap_MPI_Iexscan<Entry::mpi>, &wrap_MPI_Iexscan<Entry::pmpi>);
+  wrap(wrappers, 265, chosen(&plain_MPI_Iexscan<Entry::mpi, false>, &plain_MPI_Iexscan<Entry::mpi, true>, &wrap_MPI_Iexscan<Entry::mpi>), &wrap_MPI_Iexscan<Entry::pmpi>);
   wrap(wrappers, 266, &wrap_MPI_Iexscan_c<Entry::mpi>, &wrap_MPI_Iexscan_c<Entry::pmpi>);
-  wrap(wrappers, 267, has_plain_calls ? &plain_MPI_Igather<Entry::mpi> : &wrap_MPI_Igather<Entry::mpi>, &wrap_MPI_Igather<Entry::pmpi>);
+  wrap(wrappers, 267, chosen(&plain_MPI_Igather<Entry::mpi, false>, &plain_MPI_Igather<Entry::mpi, true>, &wrap_MPI_Igather<Entry::mpi>), &wrap_MPI_Igather<Entry::pmpi>);
   wrap(wrappers, 268, &wrap_MPI_Igather_c<Entry::mpi>, &wrap_MPI_Igather_c<Entry::pmpi>);
   wrap(wrappers, 269, &wrap_MPI_Igatherv<Entry::mpi>, &wrap_MPI_Igatherv<Entry::pmpi>);
   wrap(wrappers, 270, &wrap_MPI_Igatherv_c<Entry::mpi>, &wrap_MPI_Igatherv_c<Entry::pmpi>);
-  wrap(wrappers, 303, has_plain_calls ? &plain_MPI_Ireduce<Entry::mpi> : &wrap_MPI_Ireduce<Entry::mpi>, &wrap_MPI_Ireduce<Entry::pmpi>);
+  wrap(wrappers, 303, chosen(&plain_MPI_Ireduce<Entry::mpi, false>, &plain_MPI_Ireduce<Entry::mpi, true>, &wrap_MPI_Ireduce<Entry::mpi>), &wrap_MPI_Ireduce<Entry::pmpi>);
   wrap(wrappers, 304, &wrap_MPI_Ireduce_c<Entry::mpi>, &wrap_MPI_Ireduce_c<Entry::pmpi>);
   wrap(wrappers, 305, &wrap_MPI_Ireduce_scatter<Entry::mpi>, &wrap_MPI_Ireduce_scatter<Entry::pmpi>);
   wrap(wrappers, 306, &wrap_MPI_Ireduce_scatter_c<Entry::mpi>, &wrap_MPI_Ireduce_scatter_c<Entry::pmpi>);
-  wrap(wrappers, 307, has_plain_calls ? &plain_MPI_Ireduce_scatter_block<Entry::mpi> : &wrap_MPI_Ireduce_scatter_block<Entry::mpi>, &wrap_MPI_Ireduce_scatter_block<Entry::pmpi>);
+  wrap(wrappers, 307, chosen(&plain_MPI_Ireduce_scatter_block<Entry::mpi, false>, &plain_MPI_Ireduce_scatter_block<Entry::mpi, true>, &wrap_MPI_Ireduce_scatter_block<Entry::mpi>), &wrap_MPI_Ireduce_scatter_block<Entry::pmpi>);
   wrap(wrappers, 308, &wrap_MPI_Ireduce_scatter_block_c<Entry::mpi>, &wrap_MPI_Ireduce_scatter_block_c<Entry::pmpi>);
-  wrap(wrappers, 312, has_plain_calls ? &plain_MPI_Iscan<Entry::mpi> : &wrap_MPI_Iscan<Entry::mpi>, &wrap_MPI_Iscan<Entry::pmpi>);
+  wrap(wrappers, 312, chosen(&plain_MPI_Iscan<Entry::mpi, false>, &plain_MPI_Iscan<Entry::mpi, true>, &wrap_MPI_Iscan<Entry::mpi>), &wrap_MPI_Iscan<Entry::pmpi>);
   wrap(wrappers, 313, &wrap_MPI_Iscan_c<Entry::mpi>, &wrap_MPI_Iscan_c<Entry::pmpi>);
-  wrap(wrappers, 314, has_plain_calls ? &plain_MPI_Iscatter<Entry::mpi> : &wrap_MPI_Iscatter<Entry::mpi>, &wrap_MPI_Iscatter<Entry::pmpi>);
+  wrap(wrappers, 314, chosen(&plain_MPI_Iscatter<Entry::mpi, false>, &plain_MPI_Iscatter<Entry::mpi, true>, &wrap_MPI_Iscatter<Entry::mpi>), &wrap_MPI_Iscatter<Entry::pmpi>);
   wrap(wrappers, 315, &wrap_MPI_Iscatter_c<Entry::mpi>, &wrap_MPI_Iscatter_c<Entry::pmpi>);
   wrap(wrappers, 316, &wrap_MPI_Iscatterv<Entry::mpi>, &wrap_MPI_Iscatterv<Entry::pmpi>);
   wrap(wrappers, 317, &wrap_MPI_Iscatterv_c<Entry::mpi>, &wrap_MPI_Iscatterv_c<Entry::pmpi>);
-  wrap(wrappers, 383, has_plain_calls ? &plain_MPI_Reduce<Entry::mpi> : &wrap_MPI_Reduce<Entry::mpi>, &wrap_MPI_Reduce<Entry::pmpi>);
+  wrap(wrappers, 383, chosen(&plain_MPI_Reduce<Entry::mpi, false>, &plain_MPI_Reduce<Entry::mpi, true>, &wrap_MPI_Reduce<Entry::mpi>), &wrap_MPI_Reduce<Entry::pmpi>);
   wrap(wrappers, 384, &wrap_MPI_Reduce_c<Entry::mpi>, &wrap_MPI_Reduce_c<Entry::pmpi>);
   wrap(wrappers, 385, &wrap_MPI_Reduce_init<Entry::mpi>, &wrap_MPI_Reduce_init<Entry::pmpi>);
   wrap(wrappers, 386, &wrap_MPI_Reduce_init_c<Entry::mpi>, &wrap_MPI_Reduce_init_c<Entry::pmpi>);
   wrap(wrappers, 389, &wrap_MPI_Reduce_scatter<Entry::mpi>, &wrap_MPI_Reduce_scatter<Entry::pmpi>);
   wrap(wrappers, 390, &wrap_MPI_Reduce_scatter_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_c<Entry::pmpi>);
-  wrap(wrappers, 391, has_plain_calls ? &plain_MPI_Reduce_scatter_block<Entry::mpi> : &wrap_MPI_Reduce_scatter_block<Entry::mpi>, &wrap_MPI_Reduce_scatter_block<Entry::pmpi>);
+  wrap(wrappers, 391, chosen(&plain_MPI_Reduce_scatter_block<Entry::mpi, false>, &plain_MPI_Reduce_scatter_block<Entry::mpi, true>, &wrap_MPI_Reduce_scatter_block<Entry::mpi>), &wrap_MPI_Reduce_scatter_block<Entry::pmpi>);
   wrap(wrappers, 392, &wrap_MPI_Reduce_scatter_block_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_c<Entry::pmpi>);
   wrap(wrappers, 393, &wrap_MPI_Reduce_scatter_block_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init<Entry::pmpi>);
   wrap(wrappers, 394, &wrap_MPI_Reduce_scatter_block_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init_c<Entry::pmpi>);
   wrap(wrappers, 395, &wrap_MPI_Reduce_scatter_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_init<Entry::pmpi>);
   wrap(wrappers, 396, &wrap_MPI_Reduce_scatter_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_init_c<Entry::pmpi>);
-  wrap(wrappers, 417, has_plain_calls ? &plain_MPI_Scan<Entry::mpi> : &wrap_MPI_Scan<Entry::mpi>, &wrap_MPI_Scan<Entry::pmpi>);
+  wrap(wrappers, 417, chosen(&plain_MPI_Scan<Entry::mpi, false>, &plain_MPI_Scan<Entry::mpi, true>, &wrap_MPI_Scan<Entry::mpi>), &wrap_MPI_Scan<Entry::pmpi>);
   wrap(wrappers, 418, &wrap_MPI_Scan_c<Entry::mpi>, &wrap_MPI_Scan_c<Entry::pmpi>);
   wrap(wrappers, 419, &wrap_MPI_Scan_init<Entry::mpi>, &wrap_MPI_Scan_init<Entry::pmpi>);
   wrap(wrappers, 420, &wrap_MPI_Scan_init_c<Entry::mpi>, &wrap_MPI_Scan_init_c<Entry::pmpi>);
-  wrap(wrappers, 421, has_plain_calls ? &plain_MPI_Scatter<Entry::mpi> : &wrap_MPI_Scatter<Entry::mpi>, &wrap_MPI_Scatter<Entry::pmpi>);
+  wrap(wrappers, 421, chosen(&plain_MPI_Scatter<Entry::mpi, false>, &plain_MPI_Scatter<Entry::mpi, true>, &wrap_MPI_Scatter<Entry::mpi>), &wrap_MPI_Scatter<Entry::pmpi>);
   wrap(wrappers, 422, &wrap_MPI_Scatter_c<Entry::mpi>, &wrap_MPI_Scatter_c<Entry::pmpi>);
   wrap(wrappers, 423, &wrap_MPI_Scatter_init<Entry::mpi>, &wrap_MPI_Scatter_init<Entry::pmpi>);
   wrap(wrappers, 424, &wrap_MPI_Scatter_init_c<Entry::mpi>, &wrap_MPI_Scatter_init_c<Entry::pmpi>);

@@ -47,9 +47,9 @@ COMMLENS_APART int wrap_MPI_File_get_amode(MPI_File fh, int* amode) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_amode(MPI_File fh, int* amode) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_amode, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_amode, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_get_amode<entry>(fh, amode);
   const auto next = next_of(&wrap_MPI_File_get_amode<entry>, entry, 121);
   call.start_under_comm(op::MPI_File_get_amode);
@@ -78,9 +78,9 @@ COMMLENS_APART int wrap_MPI_File_get_atomicity(MPI_File fh, int* flag) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_atomicity(MPI_File fh, int* flag) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_atomicity, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_atomicity, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_get_atomicity<entry>(fh, flag);
   const auto next = next_of(&wrap_MPI_File_get_atomicity<entry>, entry, 122);
   call.start_under_comm(op::MPI_File_get_atomicity);
@@ -109,9 +109,9 @@ COMMLENS_APART int wrap_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset,
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_byte_offset, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_byte_offset, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_get_byte_offset<entry>(fh, offset, disp);
   const auto next = next_of(&wrap_MPI_File_get_byte_offset<entry>, entry, 123);
   call.start_under_comm(op::MPI_File_get_byte_offset);
@@ -140,9 +140,9 @@ COMMLENS_APART int wrap_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_group, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_group, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_get_group<entry>(fh, group);
   const auto next = next_of(&wrap_MPI_File_get_group<entry>, entry, 125);
   call.start_under_comm(op::MPI_File_get_group);
@@ -171,9 +171,9 @@ COMMLENS_APART int wrap_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_info, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_info, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_get_info<entry>(fh, info_used);
   const auto next = next_of(&wrap_MPI_File_get_info<entry>, entry, 126);
   call.start_under_comm(op::MPI_File_get_info);
@@ -202,9 +202,9 @@ COMMLENS_APART int wrap_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_position, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_position, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_get_position<entry>(fh, offset);
   const auto next = next_of(&wrap_MPI_File_get_position<entry>, entry, 127);
   call.start_under_comm(op::MPI_File_get_position);
@@ -233,9 +233,9 @@ COMMLENS_APART int wrap_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* of
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_position_shared, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_position_shared, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_get_position_shared<entry>(fh, offset);
   const auto next = next_of(&wrap_MPI_File_get_position_shared<entry>, entry, 128);
   call.start_under_comm(op::MPI_File_get_position_shared);
@@ -264,9 +264,9 @@ COMMLENS_APART int wrap_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_size, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_size, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_get_size<entry>(fh, size);
   const auto next = next_of(&wrap_MPI_File_get_size<entry>, entry, 129);
   call.start_under_comm(op::MPI_File_get_size);
@@ -295,9 +295,9 @@ COMMLENS_APART int wrap_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* extent) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_type_extent, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_type_extent, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_get_type_extent<entry>(fh, datatype, extent);
   const auto next = next_of(&wrap_MPI_File_get_type_extent<entry>, entry, 130);
   call.start_under_comm(op::MPI_File_get_type_extent);
@@ -346,9 +346,9 @@ COMMLENS_APART int wrap_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Dat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_view, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_view, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_get_view<entry>(fh, disp, etype, filetype, datarep);
   const auto next = next_of(&wrap_MPI_File_get_view<entry>, entry, 132);
   call.start_under_comm(op::MPI_File_get_view);
@@ -380,9 +380,9 @@ COMMLENS_APART int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Da
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_iread, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_iread, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_iread<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread<entry>, entry, 133);
   call.start_under_comm(op::MPI_File_iread);
@@ -438,9 +438,9 @@ COMMLENS_APART int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MP
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_iread_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_iread_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_iread_all<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_all<entry>, entry, 135);
   call.start_under_comm(op::MPI_File_iread_all);
@@ -496,9 +496,9 @@ COMMLENS_APART int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_iread_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_iread_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_iread_at<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_at<entry>, entry, 137);
   call.start_under_comm(op::MPI_File_iread_at);
@@ -554,9 +554,9 @@ COMMLENS_APART int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, vo
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_iread_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_iread_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_iread_at_all<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_at_all<entry>, entry, 139);
   call.start_under_comm(op::MPI_File_iread_at_all);
@@ -612,9 +612,9 @@ COMMLENS_APART int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count,
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_iread_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_iread_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_iread_shared<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_shared<entry>, entry, 141);
   call.start_under_comm(op::MPI_File_iread_shared);
@@ -670,9 +670,9 @@ COMMLENS_APART int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count,
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_iwrite, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_iwrite, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_iwrite<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite<entry>, entry, 143);
   call.start_under_comm(op::MPI_File_iwrite);
@@ -728,9 +728,9 @@ COMMLENS_APART int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int co
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_iwrite_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_iwrite_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_iwrite_all<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_all<entry>, entry, 145);
   call.start_under_comm(op::MPI_File_iwrite_all);
@@ -786,9 +786,9 @@ COMMLENS_APART int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_iwrite_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_iwrite_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_iwrite_at<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_at<entry>, entry, 147);
   call.start_under_comm(op::MPI_File_iwrite_at);
@@ -844,9 +844,9 @@ COMMLENS_APART int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, c
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_iwrite_at_all<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_at_all<entry>, entry, 149);
   call.start_under_comm(op::MPI_File_iwrite_at_all);
@@ -902,9 +902,9 @@ COMMLENS_APART int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_iwrite_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_iwrite_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_iwrite_shared<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_shared<entry>, entry, 151);
   call.start_under_comm(op::MPI_File_iwrite_shared);
@@ -975,9 +975,9 @@ COMMLENS_APART int wrap_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_preallocate, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_preallocate, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_preallocate<entry>(fh, size);
   const auto next = next_of(&wrap_MPI_File_preallocate<entry>, entry, 154);
   call.start_under_comm(op::MPI_File_preallocate);
@@ -1010,9 +1010,9 @@ COMMLENS_APART int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Dat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::receives> call(op::MPI_File_read, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::receives, by_path> call(op::MPI_File_read, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_read<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read<entry>, entry, 155);
   StatusFor status_for(status);
@@ -1070,9 +1070,9 @@ COMMLENS_APART int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::receives> call(op::MPI_File_read_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::receives, by_path> call(op::MPI_File_read_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_read_all<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_all<entry>, entry, 157);
   StatusFor status_for(status);
@@ -1148,9 +1148,9 @@ COMMLENS_APART int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* b
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::receives> call(op::MPI_File_read_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::receives, by_path> call(op::MPI_File_read_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_read_at<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_at<entry>, entry, 162);
   StatusFor status_for(status);
@@ -1208,9 +1208,9 @@ COMMLENS_APART int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, voi
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::receives> call(op::MPI_File_read_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::receives, by_path> call(op::MPI_File_read_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_read_at_all<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_at_all<entry>, entry, 164);
   StatusFor status_for(status);
@@ -1286,9 +1286,9 @@ COMMLENS_APART int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count,
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::receives> call(op::MPI_File_read_ordered, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::receives, by_path> call(op::MPI_File_read_ordered, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_read_ordered<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_ordered<entry>, entry, 169);
   StatusFor status_for(status);
@@ -1364,9 +1364,9 @@ COMMLENS_APART int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::receives> call(op::MPI_File_read_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::receives, by_path> call(op::MPI_File_read_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_read_shared<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_shared<entry>, entry, 174);
   StatusFor status_for(status);
@@ -1420,9 +1420,9 @@ COMMLENS_APART int wrap_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_seek, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_seek, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_seek<entry>(fh, offset, whence);
   const auto next = next_of(&wrap_MPI_File_seek<entry>, entry, 176);
   call.start_under_comm(op::MPI_File_seek);
@@ -1451,9 +1451,9 @@ COMMLENS_APART int wrap_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_seek_shared, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_seek_shared, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_seek_shared<entry>(fh, offset, whence);
   const auto next = next_of(&wrap_MPI_File_seek_shared<entry>, entry, 177);
   call.start_under_comm(op::MPI_File_seek_shared);
@@ -1482,9 +1482,9 @@ COMMLENS_APART int wrap_MPI_File_set_atomicity(MPI_File fh, int flag) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_set_atomicity(MPI_File fh, int flag) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_set_atomicity, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_set_atomicity, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_set_atomicity<entry>(fh, flag);
   const auto next = next_of(&wrap_MPI_File_set_atomicity<entry>, entry, 178);
   call.start_under_comm(op::MPI_File_set_atomicity);
@@ -1513,9 +1513,9 @@ COMMLENS_APART int wrap_MPI_File_set_info(MPI_File fh, MPI_Info info) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_set_info(MPI_File fh, MPI_Info info) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_set_info, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_set_info, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_set_info<entry>(fh, info);
   const auto next = next_of(&wrap_MPI_File_set_info<entry>, entry, 180);
   call.start_under_comm(op::MPI_File_set_info);
@@ -1544,9 +1544,9 @@ COMMLENS_APART int wrap_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_set_size, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_set_size, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_set_size<entry>(fh, size);
   const auto next = next_of(&wrap_MPI_File_set_size<entry>, entry, 181);
   call.start_under_comm(op::MPI_File_set_size);
@@ -1575,9 +1575,9 @@ COMMLENS_APART int wrap_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Data
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_set_view, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_set_view, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_set_view<entry>(fh, disp, etype, filetype, datarep, info);
   const auto next = next_of(&wrap_MPI_File_set_view<entry>, entry, 182);
   call.start_under_comm(op::MPI_File_set_view);
@@ -1606,9 +1606,9 @@ COMMLENS_APART int wrap_MPI_File_sync(MPI_File fh) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_sync(MPI_File fh) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_sync, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_sync, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_sync<entry>(fh);
   const auto next = next_of(&wrap_MPI_File_sync<entry>, entry, 183);
   call.start_under_comm(op::MPI_File_sync);
@@ -1639,9 +1639,9 @@ COMMLENS_APART int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_write, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_write, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_write<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write<entry>, entry, 184);
   call.start_under_comm(op::MPI_File_write);
@@ -1694,9 +1694,9 @@ COMMLENS_APART int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int cou
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_write_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_write_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_write_all<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_all<entry>, entry, 186);
   call.start_under_comm(op::MPI_File_write_all);
@@ -1749,9 +1749,9 @@ COMMLENS_APART int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, i
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_write_all_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_write_all_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_write_all_begin<entry>(fh, buf, count, datatype);
   const auto next = next_of(&wrap_MPI_File_write_all_begin<entry>, entry, 188);
   call.start_under_comm(op::MPI_File_write_all_begin);
@@ -1802,9 +1802,9 @@ COMMLENS_APART int wrap_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_write_all_end, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_write_all_end, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_write_all_end<entry>(fh, buf, status);
   const auto next = next_of(&wrap_MPI_File_write_all_end<entry>, entry, 190);
   call.start_under_comm(op::MPI_File_write_all_end);
@@ -1835,9 +1835,9 @@ COMMLENS_APART int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_write_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_write_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_write_at<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_at<entry>, entry, 191);
   call.start_under_comm(op::MPI_File_write_at);
@@ -1890,9 +1890,9 @@ COMMLENS_APART int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, co
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_write_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_write_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_write_at_all<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_at_all<entry>, entry, 193);
   call.start_under_comm(op::MPI_File_write_at_all);
@@ -1945,9 +1945,9 @@ COMMLENS_APART int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offs
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_write_at_all_begin<entry>(fh, offset, buf, count, datatype);
   const auto next = next_of(&wrap_MPI_File_write_at_all_begin<entry>, entry, 195);
   call.start_under_comm(op::MPI_File_write_at_all_begin);
@@ -1998,9 +1998,9 @@ COMMLENS_APART int wrap_MPI_File_write_at_all_end(MPI_File fh, const void* buf, 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_write_at_all_end, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_write_at_all_end, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_write_at_all_end<entry>(fh, buf, status);
   const auto next = next_of(&wrap_MPI_File_write_at_all_end<entry>, entry, 197);
   call.start_under_comm(op::MPI_File_write_at_all_end);
@@ -2031,9 +2031,9 @@ COMMLENS_APART int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_write_ordered, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_write_ordered, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_write_ordered<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_ordered<entry>, entry, 198);
   call.start_under_comm(op::MPI_File_write_ordered);
@@ -2086,9 +2086,9 @@ COMMLENS_APART int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* bu
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_write_ordered_begin<entry>(fh, buf, count, datatype);
   const auto next = next_of(&wrap_MPI_File_write_ordered_begin<entry>, entry, 200);
   call.start_under_comm(op::MPI_File_write_ordered_begin);
@@ -2139,9 +2139,9 @@ COMMLENS_APART int wrap_MPI_File_write_ordered_end(MPI_File fh, const void* buf,
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_write_ordered_end, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_write_ordered_end, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_write_ordered_end<entry>(fh, buf, status);
   const auto next = next_of(&wrap_MPI_File_write_ordered_end<entry>, entry, 202);
   call.start_under_comm(op::MPI_File_write_ordered_end);
@@ -2172,9 +2172,9 @@ COMMLENS_APART int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  CachedPath<CachedCall::sends> call(op::MPI_File_write_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  CachedPath<CachedCall::sends, by_path> call(op::MPI_File_write_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_File_write_shared<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_shared<entry>, entry, 203);
   call.start_under_comm(op::MPI_File_write_shared);
@@ -2210,87 +2210,87 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
 void wrap_io(void* wrappers[]) noexcept {
   wrap(wrappers, 118, &wrap_MPI_File_close<Entry::mpi>, &wrap_MPI_File_close<Entry::pmpi>);
   wrap(wrappers, 120, &wrap_MPI_File_delete<Entry::mpi>, &wrap_MPI_File_delete<Entry::pmpi>);
-  wrap(wrappers, 121, has_plain_calls ? &plain_MPI_File_get_amode<Entry::mpi> : &wrap_MPI_File_get_amode<Entry::mpi>, &wrap_MPI_File_get_amode<Entry::pmpi>);
-  wrap(wrappers, 122, has_plain_calls ? &plain_MPI_File_get_atomicity<Entry::mpi> : &wrap_MPI_File_get_atomicity<Entry::mpi>, &wrap_MPI_File_get_atomicity<Entry::pmpi>);
-  wrap(wrappers, 123, has_plain_calls ? &plain_MPI_File_get_byte_offset<Entry::mpi> : &wrap_MPI_File_get_byte_offset<Entry::mpi>, &wrap_MPI_File_get_byte_offset<Entry::pmpi>);
-  wrap(wrappers, 125, has_plain_calls ? &plain_MPI_File_get_group<Entry::mpi> : &wrap_MPI_File_get_group<Entry::mpi>, &wrap_MPI_File_get_group<Entry::pmpi>);
-  wrap(wrappers, 126, has_plain_calls ? &plain_MPI_File_get_info<Entry::mpi> : &wrap_MPI_File_get_info<Entry::mpi>, &wrap_MPI_File_get_info<Entry::pmpi>);
-  wrap(wrappers, 127, has_plain_calls ? &plain_MPI_File_get_position<Entry::mpi> : &wrap_MPI_File_get_position<Entry::mpi>, &wrap_MPI_File_get_position<Entry::pmpi>);
-  wrap(wrappers, 128, has_plain_calls ? &plain_MPI_File_get_position_shared<Entry::mpi> : &wrap_MPI_File_get_position_shared<Entry::mpi>, &wrap_MPI_File_get_position_shared<Entry::pmpi>);
-  wrap(wrappers, 129, has_plain_calls ? &plain_MPI_File_get_size<Entry::mpi> : &wrap_MPI_File_get_size<Entry::mpi>, &wrap_MPI_File_get_size<Entry::pmpi>);
-  wrap(wrappers, 130, has_plain_calls ? &plain_MPI_File_get_type_extent<Entry::mpi> : &wrap_MPI_File_get_type_extent<Entry::mpi>, &wrap_MPI_File_get_type_extent<Entry::pmpi>);
+  wrap(wrappers, 121, chosen(&plain_MPI_File_get_amode<Entry::mpi, false>, &plain_MPI_File_get_amode<Entry::mpi, true>, &wrap_MPI_File_get_amode<Entry::mpi>), &wrap_MPI_File_get_amode<Entry::pmpi>);
+  wrap(wrappers, 122, chosen(&plain_MPI_File_get_atomicity<Entry::mpi, false>, &plain_MPI_File_get_atomicity<Entry::mpi, true>, &wrap_MPI_File_get_atomicity<Entry::mpi>), &wrap_MPI_File_get_atomicity<Entry::pmpi>);
+  wrap(wrappers, 123, chosen(&plain_MPI_File_get_byte_offset<Entry::mpi, false>, &plain_MPI_File_get_byte_offset<Entry::mpi, true>, &wrap_MPI_File_get_byte_offset<Entry::mpi>), &wrap_MPI_File_get_byte_offset<Entry::pmpi>);
+  wrap(wrappers, 125, chosen(&plain_MPI_File_get_group<Entry::mpi, false>, &plain_MPI_File_get_group<Entry::mpi, true>, &wrap_MPI_File_get_group<Entry::mpi>), &wrap_MPI_File_get_group<Entry::pmpi>);
+  wrap(wrappers, 126, chosen(&plain_MPI_File_get_info<Entry::mpi, false>, &plain_MPI_File_get_info<Entry::mpi, true>, &wrap_MPI_File_get_info<Entry::mpi>), &wrap_MPI_File_get_info<Entry::pmpi>);
+  wrap(wrappers, 127, chosen(&plain_MPI_File_get_position<Entry::mpi, false>, &plain_MPI_File_get_position<Entry::mpi, true>, &wrap_MPI_File_get_position<Entry::mpi>), &wrap_MPI_File_get_position<Entry::pmpi>);
+  wrap(wrappers, 128, chosen(&plain_MPI_File_get_position_shared<Entry::mpi, false>, &plain_MPI_File_get_position_shared<Entry::mpi, true>, &wrap_MPI_File_get_position_shared<Entry::mpi>), &wrap_MPI_File_get_position_shared<Entry::pmpi>);
+  wrap(wrappers, 129, chosen(&plain_MPI_File_get_size<Entry::mpi, false>, &plain_MPI_File_get_size<Entry::mpi, true>, &wrap_MPI_File_get_size<Entry::mpi>), &wrap_MPI_File_get_size<Entry::pmpi>);
+  wrap(wrappers, 130, chosen(&plain_MPI_File_get_type_extent<Entry::mpi, false>, &plain_MPI_File_get_type_extent<Entry::mpi, true>, &wrap_MPI_File_get_type_extent<Entry::mpi>), &wrap_MPI_File_get_type_extent<Entry::pmpi>);
   wrap(wrappers, 131, &wrap_MPI_File_get_type_extent_c<Entry::mpi>, &wrap_MPI_File_get_type_extent_c<Entry::pmpi>);
-  wrap(wrappers, 132, has_plain_calls ? &plain_MPI_File_get_view<Entry::mpi> : &wrap_MPI_File_get_view<Entry::mpi>, &wrap_MPI_File_get_view<Entry::pmpi>);
-  wrap(wrappers, 133, has_plain_calls ? &plain_MPI_File_iread<Entry::mpi> : &wrap_MPI_File_iread<Entry::mpi>, &wrap_MPI_File_iread<Entry::pmpi>);
+  wrap(wrappers, 132, chosen(&plain_MPI_File_get_view<Entry::mpi, false>, &plain_MPI_File_get_view<Entry::mpi, true>, &wrap_MPI_File_get_view<Entry::mpi>), &wrap_MPI_File_get_view<Entry::pmpi>);
+  wrap(wrappers, 133, chosen(&plain_MPI_File_iread<Entry::mpi, false>, &plain_MPI_File_iread<Entry::mpi, true>, &wrap_MPI_File_iread<Entry::mpi>), &wrap_MPI_File_iread<Entry::pmpi>);
   wrap(wrappers, 134, &wrap_MPI_File_iread_c<Entry::mpi>, &wrap_MPI_File_iread_c<Entry::pmpi>);
-  wrap(wrappers, 135, has_plain_calls ? &plain_MPI_File_iread_all<Entry::mpi> : &wrap_MPI_File_iread_all<Entry::mpi>, &wrap_MPI_File_iread_all<Entry::pmpi>);
+  wrap(wrappers, 135, chosen(&plain_MPI_File_iread_all<Entry::mpi, false>, &plain_MPI_File_iread_all<Entry::mpi, true>, &wrap_MPI_File_iread_all<Entry::mpi>), &wrap_MPI_File_iread_all<Entry::pmpi>);
   wrap(wrappers, 136, &wrap_MPI_File_iread_all_c<Entry::mpi>, &wrap_MPI_File_iread_all_c<Entry::pmpi>);
-  wrap(wrappers, 137, has_plain_calls ? &plain_MPI_File_iread_at<Entry::mpi> : &wrap_MPI_File_iread_at<Entry::mpi>, &wrap_MPI_File_iread_at<Entry::pmpi>);
+  wrap(wrappers, 137, chosen(&plain_MPI_File_iread_at<Entry::mpi, false>, &plain_MPI_File_iread_at<Entry::mpi, true>, &wrap_MPI_File_iread_at<Entry::mpi>), &wrap_MPI_File_iread_at<Entry::pmpi>);
   wrap(wrappers, 138, &wrap_MPI_File_iread_at_c<Entry::mpi>, &wrap_MPI_File_iread_at_c<Entry::pmpi>);
-  wrap(wrappers, 139, has_plain_calls ? &plain_MPI_File_iread_at_all<Entry::mpi> : &wrap_MPI_File_iread_at_all<Entry::mpi>, &wrap_MPI_File_iread_at_all<Entry::pmpi>);
+  wrap(wrappers, 139, chosen(&plain_MPI_File_iread_at_all<Entry::mpi, false>, &plain_MPI_File_iread_at_all<Entry::mpi, true>, &wrap_MPI_File_iread_at_all<Entry::mpi>), &wrap_MPI_File_iread_at_all<Entry::pmpi>);
   wrap(wrappers, 140, &wrap_MPI_File_iread_at_all_c<Entry::mpi>, &wrap_MPI_File_iread_at_all_c<Entry::pmpi>);
-  wrap(wrappers, 141, has_plain_calls ? &plain_MPI_File_iread_shared<Entry::mpi> : &wrap_MPI_File_iread_shared<Entry::mpi>, &wrap_MPI_File_iread_shared<Entry::pmpi>);
+  wrap(wrappers, 141, chosen(&plain_MPI_File_iread_shared<Entry::mpi, false>, &plain_MPI_File_iread_shared<Entry::mpi, true>, &wrap_MPI_File_iread_shared<Entry::mpi>), &wrap_MPI_File_iread_shared<Entry::pmpi>);
   wrap(wrappers, 142, &wrap_MPI_File_iread_shared_c<Entry::mpi>, &wrap_MPI_File_iread_shared_c<Entry::pmpi>);
-  wrap(wrappers, 143, has_plain_calls ? &plain_MPI_File_iwrite<Entry::mpi> : &wrap_MPI_File_iwrite<Entry::mpi>, &wrap_MPI_File_iwrite<Entry::pmpi>);
+  wrap(wrappers, 143, chosen(&plain_MPI_File_iwrite<Entry::mpi, false>, &plain_MPI_File_iwrite<Entry::mpi, true>, &wrap_MPI_File_iwrite<Entry::mpi>), &wrap_MPI_File_iwrite<Entry::pmpi>);
   wrap(wrappers, 144, &wrap_MPI_File_iwrite_c<Entry::mpi>, &wrap_MPI_File_iwrite_c<Entry::pmpi>);
-  wrap(wrappers, 145, has_plain_calls ? &plain_MPI_File_iwrite_all<Entry::mpi> : &wrap_MPI_File_iwrite_all<Entry::mpi>, &wrap_MPI_File_iwrite_all<Entry::pmpi>);
+  wrap(wrappers, 145, chosen(&plain_MPI_File_iwrite_all<Entry::mpi, false>, &plain_MPI_File_iwrite_all<Entry::mpi, true>, &wrap_MPI_File_iwrite_all<Entry::mpi>), &wrap_MPI_File_iwrite_all<Entry::pmpi>);
   wrap(wrappers, 146, &wrap_MPI_File_iwrite_all_c<Entry::mpi>, &wrap_MPI_File_iwrite_all_c<Entry::pmpi>);
-  wrap(wrappers, 147, has_plain_calls ? &plain_MPI_File_iwrite_at<Entry::mpi> : &wrap_MPI_File_iwrite_at<Entry::mpi>, &wrap_MPI_File_iwrite_at<Entry::pmpi>);
+  wrap(wrappers, 147, chosen(&plain_MPI_File_iwrite_at<Entry::mpi, false>, &plain_MPI_File_iwrite_at<Entry::mpi, true>, &wrap_MPI_File_iwrite_at<Entry::mpi>), &wrap_MPI_File_iwrite_at<Entry::pmpi>);
   wrap(wrappers, 148, &wrap_MPI_File_iwrite_at_c<Entry::mpi>, &wrap_MPI_File_iwrite_at_c<Entry::pmpi>);
-  wrap(wrappers, 149, has_plain_calls ? &plain_MPI_File_iwrite_at_all<Entry::mpi> : &wrap_MPI_File_iwrite_at_all<Entry::mpi>, &wrap_MPI_File_iwrite_at_all<Entry::pmpi>);
+  wrap(wrappers, 149, chosen(&plain_MPI_File_iwrite_at_all<Entry::mpi, false>, &plain_MPI_File_iwrite_at_all<Entry::mpi, true>, &wrap_MPI_File_iwrite_at_all<Entry::mpi>), &wrap_MPI_File_iwrite_at_all<Entry::pmpi>);
   wrap(wrappers, 150, &wrap_MPI_File_iwrite_at_all_c<Entry::mpi>, &wrap_MPI_File_iwrite_at_all_c<Entry::pmpi>);
-  wrap(wrappers, 151, has_plain_calls ? &plain_MPI_File_iwrite_shared<Entry::mpi> : &wrap_MPI_File_iwrite_shared<Entry::mpi>, &wrap_MPI_File_iwrite_shared<Entry::pmpi>);
+  wrap(wrappers, 151, chosen(&plain_MPI_File_iwrite_shared<Entry::mpi, false>, &plain_MPI_File_iwrite_shared<Entry::mpi, true>, &wrap_MPI_File_iwrite_shared<Entry::mpi>), &wrap_MPI_File_iwrite_shared<Entry::pmpi>);
   wrap(wrappers, 152, &wrap_MPI_File_iwrite_shared_c<Entry::mpi>, &wrap_MPI_File_iwrite_shared_c<Entry::pmpi>);
   wrap(wrappers, 153, &wrap_MPI_File_open<Entry::mpi>, &wrap_MPI_File_open<Entry::pmpi>);
-  wrap(wrappers, 154, has_plain_calls ? &plain_MPI_File_preallocate<Entry::mpi> : &wrap_MPI_File_preallocate<Entry::mpi>, &wrap_MPI_File_preallocate<Entry::pmpi>);
-  wrap(wrappers, 155, has_plain_calls ? &plain_MPI_File_read<Entry::mpi> : &wrap_MPI_File_read<Entry::mpi>, &wrap_MPI_File_read<Entry::pmpi>);
+  wrap(wrappers, 154, chosen(&plain_MPI_File_preallocate<Entry::mpi, false>, &plain_MPI_File_preallocate<Entry::mpi, true>, &wrap_MPI_File_preallocate<Entry::mpi>), &wrap_MPI_File_preallocate<Entry::pmpi>);
+  wrap(wrappers, 155, chosen(&plain_MPI_File_read<Entry::mpi, false>, &plain_MPI_File_read<Entry::mpi, true>, &wrap_MPI_File_read<Entry::mpi>), &wrap_MPI_File_read<Entry::pmpi>);
   wrap(wrappers, 156, &wrap_MPI_File_read_c<Entry::mpi>, &wrap_MPI_File_read_c<Entry::pmpi>);
-  wrap(wrappers, 157, has_plain_calls ? &plain_MPI_File_read_all<Entry::mpi> : &wrap_MPI_File_read_all<Entry::mpi>, &wrap_MPI_File_read_all<Entry::pmpi>);
+  wrap(wrappers, 157, chosen(&plain_MPI_File_read_all<Entry::mpi, false>, &plain_MPI_File_read_all<Entry::mpi, true>, &wrap_MPI_File_read_all<Entry::mpi>), &wrap_MPI_File_read_all<Entry::pmpi>);
   wrap(wrappers, 158, &wrap_MPI_File_read_all_c<Entry::mpi>, &wrap_MPI_File_read_all_c<Entry::pmpi>);
   wrap(wrappers, 159, &wrap_MPI_File_read_all_begin<Entry::mpi>, &wrap_MPI_File_read_all_begin<Entry::pmpi>);
   wrap(wrappers, 160, &wrap_MPI_File_read_all_begin_c<Entry::mpi>, &wrap_MPI_File_read_all_begin_c<Entry::pmpi>);
   wrap(wrappers, 161, &wrap_MPI_File_read_all_end<Entry::mpi>, &wrap_MPI_File_read_all_end<Entry::pmpi>);
-  wrap(wrappers, 162, has_plain_calls ? &plain_MPI_File_read_at<Entry::mpi> : &wrap_MPI_File_read_at<Entry::mpi>, &wrap_MPI_File_read_at<Entry::pmpi>);
+  wrap(wrappers, 162, chosen(&plain_MPI_File_read_at<Entry::mpi, false>, &plain_MPI_File_read_at<Entry::mpi, true>, &wrap_MPI_File_read_at<Entry::mpi>), &wrap_MPI_File_read_at<Entry::pmpi>);
   wrap(wrappers, 163, &wrap_MPI_File_read_at_c<Entry::mpi>, &wrap_MPI_File_read_at_c<Entry::pmpi>);
-  wrap(wrappers, 164, has_plain_calls ? &plain_MPI_File_read_at_all<Entry::mpi> : &wrap_MPI_File_read_at_all<Entry::mpi>, &wrap_MPI_File_read_at_all<Entry::pmpi>);
+  wrap(wrappers, 164, chosen(&plain_MPI_File_read_at_all<Entry::mpi, false>, &plain_MPI_File_read_at_all<Entry::mpi, true>, &wrap_MPI_File_read_at_all<Entry::mpi>), &wrap_MPI_File_read_at_all<Entry::pmpi>);
   wrap(wrappers, 165, &wrap_MPI_File_read_at_all_c<Entry::mpi>, &wrap_MPI_File_read_at_all_c<Entry::pmpi>);
   wrap(wrappers, 166, &wrap_MPI_File_read_at_all_begin<Entry::mpi>, &wrap_MPI_File_read_at_all_begin<Entry::pmpi>);
   wrap(wrappers, 167, &wrap_MPI_File_read_at_all_begin_c<Entry::mpi>, &wrap_MPI_File_read_at_all_begin_c<Entry::pmpi>);
   wrap(wrappers, 168, &wrap_MPI_File_read_at_all_end<Entry::mpi>, &wrap_MPI_File_read_at_all_end<Entry::pmpi>);
-  wrap(wrappers, 169, has_plain_calls ? &plain_MPI_File_read_ordered<Entry::mpi> : &wrap_MPI_File_read_ordered<Entry::mpi>, &wrap_MPI_File_read_ordered<Entry::pmpi>);
+  wrap(wrappers, 169, chosen(&plain_MPI_File_read_ordered<Entry::mpi, false>, &plain_MPI_File_read_ordered<Entry::mpi, true>, &wrap_MPI_File_read_ordered<Entry::mpi>), &wrap_MPI_File_read_ordered<Entry::pmpi>);
   wrap(wrappers, 170, &wrap_MPI_File_read_ordered_c<Entry::mpi>, &wrap_MPI_File_read_ordered_c<Entry::pmpi>);
   wrap(wrappers, 171, &wrap_MPI_File_read_ordered_begin<Entry::mpi>, &wrap_MPI_File_read_ordered_begin<Entry::pmpi>);
   wrap(wrappers, 172, &wrap_MPI_File_read_ordered_begin_c<Entry::mpi>, &wrap_MPI_File_read_ordered_begin_c<Entry::pmpi>);
   wrap(wrappers, 173, &wrap_MPI_File_read_ordered_end<Entry::mpi>, &wrap_MPI_File_read_ordered_end<Entry::pmpi>);
-  wrap(wrappers, 174, has_plain_calls ? &plain_MPI_File_read_shared<Entry::mpi> : &wrap_MPI_File_read_shared<Entry::mpi>, &wrap_MPI_File_read_shared<Entry::pmpi>);
+  wrap(wrappers, 174, chosen(&plain_MPI_File_read_shared<Entry::mpi, false>, &plain_MPI_File_read_shared<Entry::mpi, true>, &wrap_MPI_File_read_shared<Entry::mpi>), &wrap_MPI_File_read_shared<Entry::pmpi>);
   wrap(wrappers, 175, &wrap_MPI_File_read_shared_c<Entry::mpi>, &wrap_MPI_File_read_shared_c<Entry::pmpi>);
-  wrap(wrappers, 176, has_plain_calls ? &plain_MPI_File_seek<Entry::mpi> : &wrap_MPI_File_seek<Entry::mpi>, &wrap_MPI_File_seek<Entry::pmpi>);
-  wrap(wrappers, 177, has_plain_calls ? &plain_MPI_File_seek_shared<Entry::mpi> : &wrap_MPI_File_seek_shared<Entry::mpi>, &wrap_MPI_File_seek_shared<Entry::pmpi>);
-  wrap(wrappers, 178, has_plain_calls ? &plain_MPI_File_set_atomicity<Entry::mpi> : &wrap_MPI_File_set_atomicity<Entry::mpi>, &wrap_MPI_File_set_atomicity<Entry::pmpi>);
-  wrap(wrappers, 180, has_plain_calls ? &plain_MPI_File_set_info<Entry::mpi> : &wrap_MPI_File_set_info<Entry::mpi>, &wrap_MPI_File_set_info<Entry::pmpi>);
-  wrap(wrappers, 181, has_plain_calls ? &plain_MPI_File_set_size<Entry::mpi> : &wrap_MPI_File_set_size<Entry::mpi>, &wrap_MPI_File_set_size<Entry::pmpi>);
-  wrap(wrappers, 182, has_plain_calls ? &plain_MPI_File_set_view<Entry::mpi> : &wrap_MPI_File_set_view<Entry::mpi>, &wrap_MPI_File_set_view<Entry::pmpi>);
-  wrap(wrappers, 183, has_plain_calls ? &plain_MPI_File_sync<Entry::mpi> : &wrap_MPI_File_sync<Entry::mpi>, &wrap_MPI_File_sync<Entry::pmpi>);
-  wrap(wrappers, 184, has_plain_calls ? &plain_MPI_File_write<Entry::mpi> : &wrap_MPI_File_write<Entry::mpi>, &wrap_MPI_File_write<Entry::pmpi>);
+  wrap(wrappers, 176, chosen(&plain_MPI_File_seek<Entry::mpi, false>, &plain_MPI_File_seek<Entry::mpi, true>, &wrap_MPI_File_seek<Entry::mpi>), &wrap_MPI_File_seek<Entry::pmpi>);
+  wrap(wrappers, 177, chosen(&plain_MPI_File_seek_shared<Entry::mpi, false>, &plain_MPI_File_seek_shared<Entry::mpi, true>, &wrap_MPI_File_seek_shared<Entry::mpi>), &wrap_MPI_File_seek_shared<Entry::pmpi>);
+  wrap(wrappers, 178, chosen(&plain_MPI_File_set_atomicity<Entry::mpi, false>, &plain_MPI_File_set_atomicity<Entry::mpi, true>, &wrap_MPI_File_set_atomicity<Entry::mpi>), &wrap_MPI_File_set_atomicity<Entry::pmpi>);
+  wrap(wrappers, 180, chosen(&plain_MPI_File_set_info<Entry::mpi, false>, &plain_MPI_File_set_info<Entry::mpi, true>, &wrap_MPI_File_set_info<Entry::mpi>), &wrap_MPI_File_set_info<Entry::pmpi>);
+  wrap(wrappers, 181, chosen(&plain_MPI_File_set_size<Entry::mpi, false>, &plain_MPI_File_set_size<Entry::mpi, true>, &wrap_MPI_File_set_size<Entry::mpi>), &wrap_MPI_File_set_size<Entry::pmpi>);
+  wrap(wrappers, 182, chosen(&plain_MPI_File_set_view<Entry::mpi, false>, &plain_MPI_File_set_view<Entry::mpi, true>, &wrap_MPI_File_set_view<Entry::mpi>), &wrap_MPI_File_set_view<Entry::pmpi>);
+  wrap(wrappers, 183, chosen(&plain_MPI_File_sync<Entry::mpi, false>, &plain_MPI_File_sync<Entry::mpi, true>, &wrap_MPI_File_sync<Entry::mpi>), &wrap_MPI_File_sync<Entry::pmpi>);
+  wrap(wrappers, 184, chosen(&plain_MPI_File_write<Entry::mpi, false>, &plain_MPI_File_write<Entry::mpi, true>, &wrap_MPI_File_write<Entry::mpi>), &wrap_MPI_File_write<Entry::pmpi>);
   wrap(wrappers, 185, &wrap_MPI_File_write_c<Entry::mpi>, &wrap_MPI_File_write_c<Entry::pmpi>);
-  wrap(wrappers, 186, has_plain_calls ? &plain_MPI_File_write_all<Entry::mpi> : &wrap_MPI_File_write_all<Entry::mpi>, &wrap_MPI_File_write_all<Entry::pmpi>);
+  wrap(wrappers, 186, chosen(&plain_MPI_File_write_all<Entry::mpi, false>, &plain_MPI_File_write_all<Entry::mpi, true>, &wrap_MPI_File_write_all<Entry::mpi>), &wrap_MPI_File_write_all<Entry::pmpi>);
   wrap(wrappers, 187, &wrap_MPI_File_write_all_c<Entry::mpi>, &wrap_MPI_File_write_all_c<Entry::pmpi>);
-  wrap(wrappers, 188, has_plain_calls ? &plain_MPI_File_write_all_begin<Entry::mpi> : &wrap_MPI_File_write_all_begin<Entry::mpi>, &wrap_MPI_File_write_all_begin<Entry::pmpi>);
+  wrap(wrappers, 188, chosen(&plain_MPI_File_write_all_begin<Entry::mpi, false>, &plain_MPI_File_write_all_begin<Entry::mpi, true>, &wrap_MPI_File_write_all_begin<Entry::mpi>), &wrap_MPI_File_write_all_begin<Entry::pmpi>);
   wrap(wrappers, 189, &wrap_MPI_File_write_all_begin_c<Entry::mpi>, &wrap_MPI_File_write_all_begin_c<Entry::pmpi>);
-  wrap(wrappers, 190, has_plain_calls ? &plain_MPI_File_write_all_end<Entry::mpi> : &wrap_MPI_File_write_all_end<Entry::mpi>, &wrap_MPI_File_write_all_end<Entry::pmpi>);
-  wrap(wrappers, 191, has_plain_calls ? &plain_MPI_File_write_at<Entry::mpi> : &wrap_MPI_File_write_at<Entry::mpi>, &wrap_MPI_File_write_at<Entry::pmpi>);
+  wrap(wrappers, 190, chosen(&plain_MPI_File_write_all_end<Entry::mpi, false>, &plain_MPI_File_write_all_end<Entry::mpi, true>, &wrap_MPI_File_write_all_end<Entry::mpi>), &wrap_MPI_File_write_all_end<Entry::pmpi>);
+  wrap(wrappers, 191, chosen(&plain_MPI_File_write_at<Entry::mpi, false>, &plain_MPI_File_write_at<Entry::mpi, true>, &wrap_MPI_File_write_at<Entry::mpi>), &wrap_MPI_File_write_at<Entry::pmpi>);
   wrap(wrappers, 192, &wrap_MPI_File_write_at_c<Entry::mpi>, &wrap_MPI_File_write_at_c<Entry::pmpi>);
-  wrap(wrappers, 193, has_plain_calls ? &plain_MPI_File_write_at_all<Entry::mpi> : &wrap_MPI_File_write_at_all<Entry::mpi>, &wrap_MPI_File_write_at_all<Entry::pmpi>);
+  wrap(wrappers, 193, chosen(&plain_MPI_File_write_at_all<Entry::mpi, false>, &plain_MPI_File_write_at_all<Entry::mpi, true>, &wrap_MPI_File_write_at_all<Entry::mpi>), &wrap_MPI_File_write_at_all<Entry::pmpi>);
   wrap(wrappers, 194, &wrap_MPI_File_write_at_all_c<Entry::mpi>, &wrap_MPI_File_write_at_all_c<Entry::pmpi>);
-  wrap(wrappers, 195, has_plain_calls ? &plain_MPI_File_write_at_all_begin<Entry::mpi> : &wrap_MPI_File_write_at_all_begin<Entry::mpi>, &wrap_MPI_File_write_at_all_begin<Entry::pmpi>);
+  wrap(wrappers, 195, chosen(&plain_MPI_File_write_at_all_begin<Entry::mpi, false>, &plain_MPI_File_write_at_all_begin<Entry::mpi, true>, &wrap_MPI_File_write_at_all_begin<Entry::mpi>), &wrap_MPI_File_write_at_all_begin<Entry::pmpi>);
   wrap(wrappers, 196, &wrap_MPI_File_write_at_all_begin_c<Entry::mpi>, &wrap_MPI_File_write_at_all_begin_c<Entry::pmpi>);
-  wrap(wrappers, 197, has_plain_calls ? &plain_MPI_File_write_at_all_end<Entry::mpi> : &wrap_MPI_File_write_at_all_end<Entry::mpi>, &wrap_MPI_File_write_at_all_end<Entry::pmpi>);
-  wrap(wrappers, 198, has_plain_calls ? &plain_MPI_File_write_ordered<Entry::mpi> : &wrap_MPI_File_write_ordered<Entry::mpi>, &wrap_MPI_File_write_ordered<Entry::pmpi>);
+  wrap(wrappers, 197, chosen(&plain_MPI_File_write_at_all_end<Entry::mpi, false>, &plain_MPI_File_write_at_all_end<Entry::mpi, true>, &wrap_MPI_File_write_at_all_end<Entry::mpi>), &wrap_MPI_File_write_at_all_end<Entry::pmpi>);
+  wrap(wrappers, 198, chosen(&plain_MPI_File_write_ordered<Entry::mpi, false>, &plain_MPI_File_write_ordered<Entry::mpi, true>, &wrap_MPI_File_write_ordered<Entry::mpi>), &wrap_MPI_File_write_ordered<Entry::pmpi>);
   wrap(wrappers, 199, &wrap_MPI_File_write_ordered_c<Entry::mpi>, &wrap_MPI_File_write_ordered_c<Entry::pmpi>);
-  wrap(wrappers, 200, has_plain_calls ? &plain_MPI_File_write_ordered_begin<Entry::mpi> : &wrap_MPI_File_write_ordered_begin<Entry::mpi>, &wrap_MPI_File_write_ordered_begin<Entry::pmpi>);
+  wrap(wrappers, 200, chosen(&plain_MPI_File_write_ordered_begin<Entry::mpi, false>, &plain_MPI_File_write_ordered_begin<Entry::mpi, true>, &wrap_MPI_File_write_ordered_begin<Entry::mpi>), &wrap_MPI_File_write_ordered_begin<Entry::pmpi>);
   wrap(wrappers, 201, &wrap_MPI_File_write_ordered_begin_c<Entry::mpi>, &wrap_MPI_File_write_ordered_begin_c<Entry::pmpi>);
-  wrap(wrappers, 202, has_plain_calls ? &plain_MPI_File_write_ordered_end<Entry::mpi> : &wrap_MPI_File_write_ordered_end<Entry::mpi>, &wrap_MPI_File_write_ordered_end<Entry::pmpi>);
-  wrap(wrappers, 203, has_plain_calls ? &plain_MPI_File_write_shared<Entry::mpi> : &wrap_MPI_File_write_shared<Entry::mpi>, &wrap_MPI_File_write_shared<Entry::pmpi>);
+  wrap(wrappers, 202, chosen(&plain_MPI_File_write_ordered_end<Entry::mpi, false>, &plain_MPI_File_write_ordered_end<Entry::mpi, true>, &wrap_MPI_File_write_ordered_end<Entry::mpi>), &wrap_MPI_File_write_ordered_end<Entry::pmpi>);
+  wrap(wrappers, 203, chosen(&plain_MPI_File_write_shared<Entry::mpi, false>, &plain_MPI_File_write_shared<Entry::mpi, true>, &wrap_MPI_File_write_shared<Entry::mpi>), &wrap_MPI_File_write_shared<Entry::pmpi>);
   wrap(wrappers, 204, &wrap_MPI_File_write_shared_c<Entry::mpi>, &wrap_MPI_File_write_shared_c<Entry::pmpi>);
 }
 

@@ -86,9 +86,9 @@ COMMLENS_APART int wrap_MPI_Attr_delete(MPI_Comm comm, int keyval) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Attr_delete(MPI_Comm comm, int keyval) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Attr_delete, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Attr_delete, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Attr_delete<entry>(comm, keyval);
   const auto next = next_of(&wrap_MPI_Attr_delete<entry>, entry, 31);
   call.start_in(op::MPI_Attr_delete, comm);
@@ -117,9 +117,9 @@ COMMLENS_APART int wrap_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Attr_get, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Attr_get, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Attr_get<entry>(comm, keyval, attribute_val, flag);
   const auto next = next_of(&wrap_MPI_Attr_get<entry>, entry, 32);
   call.start_in(op::MPI_Attr_get, comm);
@@ -148,9 +148,9 @@ COMMLENS_APART int wrap_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Attr_put, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Attr_put, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Attr_put<entry>(comm, keyval, attribute_val);
   const auto next = next_of(&wrap_MPI_Attr_put<entry>, entry, 33);
   call.start_in(op::MPI_Attr_put, comm);
@@ -231,9 +231,9 @@ COMMLENS_APART int wrap_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, in
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Cart_coords, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Cart_coords, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Cart_coords<entry>(comm, rank, maxdims, coords);
   const auto next = next_of(&wrap_MPI_Cart_coords<entry>, entry, 51);
   call.start_in(op::MPI_Cart_coords, comm);
@@ -262,9 +262,9 @@ COMMLENS_APART int wrap_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Cart_get, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Cart_get, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Cart_get<entry>(comm, maxdims, dims, periods, coords);
   const auto next = next_of(&wrap_MPI_Cart_get<entry>, entry, 53);
   call.start_in(op::MPI_Cart_get, comm);
@@ -293,9 +293,9 @@ COMMLENS_APART int wrap_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[],
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Cart_map, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Cart_map, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Cart_map<entry>(comm, ndims, dims, periods, newrank);
   const auto next = next_of(&wrap_MPI_Cart_map<entry>, entry, 54);
   call.start_in(op::MPI_Cart_map, comm);
@@ -324,9 +324,9 @@ COMMLENS_APART int wrap_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* ra
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Cart_rank, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Cart_rank, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Cart_rank<entry>(comm, coords, rank);
   const auto next = next_of(&wrap_MPI_Cart_rank<entry>, entry, 55);
   call.start_in(op::MPI_Cart_rank, comm);
@@ -355,9 +355,9 @@ COMMLENS_APART int wrap_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, i
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Cart_shift, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Cart_shift, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Cart_shift<entry>(comm, direction, disp, rank_source, rank_dest);
   const auto next = next_of(&wrap_MPI_Cart_shift<entry>, entry, 56);
   call.start_in(op::MPI_Cart_shift, comm);
@@ -386,9 +386,9 @@ COMMLENS_APART int wrap_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Cartdim_get, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Cartdim_get, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Cartdim_get<entry>(comm, ndims);
   const auto next = next_of(&wrap_MPI_Cartdim_get<entry>, entry, 58);
   call.start_in(op::MPI_Cartdim_get, comm);
@@ -417,9 +417,9 @@ COMMLENS_APART int wrap_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_attach_buffer<entry>(comm, buffer, size);
   const auto next = next_of(&wrap_MPI_Comm_attach_buffer<entry>, entry, 61);
   call.start_in(op::MPI_Comm_attach_buffer, comm);
@@ -468,9 +468,9 @@ COMMLENS_APART int wrap_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_call_errhandler, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_call_errhandler, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_call_errhandler<entry>(comm, errorcode);
   const auto next = next_of(&wrap_MPI_Comm_call_errhandler<entry>, entry, 63);
   call.start_in(op::MPI_Comm_call_errhandler, comm);
@@ -499,9 +499,9 @@ COMMLENS_APART int wrap_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* re
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_compare, COMMLENS_CALLER, bits(comm1));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_compare, COMMLENS_CALLER, bits(comm1));
   if (!call.is_cached()) return wrap_MPI_Comm_compare<entry>(comm1, comm2, result);
   const auto next = next_of(&wrap_MPI_Comm_compare<entry>, entry, 64);
   call.start_in(op::MPI_Comm_compare, comm1);
@@ -556,9 +556,9 @@ COMMLENS_APART int wrap_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_delete_attr, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_delete_attr, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_delete_attr<entry>(comm, comm_keyval);
   const auto next = next_of(&wrap_MPI_Comm_delete_attr<entry>, entry, 71);
   call.start_in(op::MPI_Comm_delete_attr, comm);
@@ -587,9 +587,9 @@ COMMLENS_APART int wrap_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr,
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_detach_buffer<entry>(comm, buffer_addr, size);
   const auto next = next_of(&wrap_MPI_Comm_detach_buffer<entry>, entry, 72);
   call.start_in(op::MPI_Comm_detach_buffer, comm);
@@ -651,9 +651,9 @@ COMMLENS_APART int wrap_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_get_attr, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_get_attr, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_get_attr<entry>(comm, comm_keyval, attribute_val, flag);
   const auto next = next_of(&wrap_MPI_Comm_get_attr<entry>, entry, 80);
   call.start_in(op::MPI_Comm_get_attr, comm);
@@ -682,9 +682,9 @@ COMMLENS_APART int wrap_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* e
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_get_errhandler, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_get_errhandler, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_get_errhandler<entry>(comm, errhandler);
   const auto next = next_of(&wrap_MPI_Comm_get_errhandler<entry>, entry, 81);
   call.start_in(op::MPI_Comm_get_errhandler, comm);
@@ -713,9 +713,9 @@ COMMLENS_APART int wrap_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_get_info, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_get_info, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_get_info<entry>(comm, info_used);
   const auto next = next_of(&wrap_MPI_Comm_get_info<entry>, entry, 82);
   call.start_in(op::MPI_Comm_get_info, comm);
@@ -744,9 +744,9 @@ COMMLENS_APART int wrap_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* r
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_get_name, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_get_name, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_get_name<entry>(comm, comm_name, resultlen);
   const auto next = next_of(&wrap_MPI_Comm_get_name<entry>, entry, 83);
   call.start_in(op::MPI_Comm_get_name, comm);
@@ -775,9 +775,9 @@ COMMLENS_APART int wrap_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_group, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_group, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_group<entry>(comm, group);
   const auto next = next_of(&wrap_MPI_Comm_group<entry>, entry, 85);
   call.start_in(op::MPI_Comm_group, comm);
@@ -806,9 +806,9 @@ COMMLENS_APART int wrap_MPI_Comm_rank(MPI_Comm comm, int* rank) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_rank(MPI_Comm comm, int* rank) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_rank, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_rank, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_rank<entry>(comm, rank);
   const auto next = next_of(&wrap_MPI_Comm_rank<entry>, entry, 90);
   call.start_in(op::MPI_Comm_rank, comm);
@@ -837,9 +837,9 @@ COMMLENS_APART int wrap_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_remote_group, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_remote_group, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_remote_group<entry>(comm, group);
   const auto next = next_of(&wrap_MPI_Comm_remote_group<entry>, entry, 91);
   call.start_in(op::MPI_Comm_remote_group, comm);
@@ -868,9 +868,9 @@ COMMLENS_APART int wrap_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_remote_size, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_remote_size, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_remote_size<entry>(comm, size);
   const auto next = next_of(&wrap_MPI_Comm_remote_size<entry>, entry, 92);
   call.start_in(op::MPI_Comm_remote_size, comm);
@@ -899,9 +899,9 @@ COMMLENS_APART int wrap_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_set_attr, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_set_attr, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_set_attr<entry>(comm, comm_keyval, attribute_val);
   const auto next = next_of(&wrap_MPI_Comm_set_attr<entry>, entry, 93);
   call.start_in(op::MPI_Comm_set_attr, comm);
@@ -930,9 +930,9 @@ COMMLENS_APART int wrap_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler er
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_set_errhandler, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_set_errhandler, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_set_errhandler<entry>(comm, errhandler);
   const auto next = next_of(&wrap_MPI_Comm_set_errhandler<entry>, entry, 94);
   call.start_in(op::MPI_Comm_set_errhandler, comm);
@@ -961,9 +961,9 @@ COMMLENS_APART int wrap_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_set_info, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_set_info, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_set_info<entry>(comm, info);
   const auto next = next_of(&wrap_MPI_Comm_set_info<entry>, entry, 95);
   call.start_in(op::MPI_Comm_set_info, comm);
@@ -992,9 +992,9 @@ COMMLENS_APART int wrap_MPI_Comm_size(MPI_Comm comm, int* size) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_size(MPI_Comm comm, int* size) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_size, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_size, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_size<entry>(comm, size);
   const auto next = next_of(&wrap_MPI_Comm_size<entry>, entry, 97);
   call.start_in(op::MPI_Comm_size, comm);
@@ -1023,9 +1023,9 @@ COMMLENS_APART int wrap_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_test_inter, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_test_inter, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_test_inter<entry>(comm, flag);
   const auto next = next_of(&wrap_MPI_Comm_test_inter<entry>, entry, 102);
   call.start_in(op::MPI_Comm_test_inter, comm);
@@ -1067,9 +1067,9 @@ COMMLENS_APART int wrap_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree,
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Dist_graph_neighbors, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Dist_graph_neighbors, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Dist_graph_neighbors<entry>(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors<entry>, entry, 107);
   call.start_in(op::MPI_Dist_graph_neighbors, comm);
@@ -1098,9 +1098,9 @@ COMMLENS_APART int wrap_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indeg
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Dist_graph_neighbors_count, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Dist_graph_neighbors_count, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Dist_graph_neighbors_count<entry>(comm, indegree, outdegree, weighted);
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors_count<entry>, entry, 108);
   call.start_in(op::MPI_Dist_graph_neighbors_count, comm);
@@ -1168,9 +1168,9 @@ COMMLENS_APART int wrap_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_call_errhandler, COMMLENS_CALLER, bits(fh));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_call_errhandler, COMMLENS_CALLER, bits(fh));
   if (!call.is_cached()) return wrap_MPI_File_call_errhandler<entry>(fh, errorcode);
   const auto next = next_of(&wrap_MPI_File_call_errhandler<entry>, entry, 117);
   call.start_under_comm(op::MPI_File_call_errhandler);
@@ -1212,9 +1212,9 @@ COMMLENS_APART int wrap_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* e
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_get_errhandler, COMMLENS_CALLER, bits(file));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_get_errhandler, COMMLENS_CALLER, bits(file));
   if (!call.is_cached()) return wrap_MPI_File_get_errhandler<entry>(file, errhandler);
   const auto next = next_of(&wrap_MPI_File_get_errhandler<entry>, entry, 124);
   call.start_under_comm(op::MPI_File_get_errhandler);
@@ -1243,9 +1243,9 @@ COMMLENS_APART int wrap_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler er
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
-  CachedPath<CachedCall::nothing> call(op::MPI_File_set_errhandler, COMMLENS_CALLER, bits(file));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_File_set_errhandler, COMMLENS_CALLER, bits(file));
   if (!call.is_cached()) return wrap_MPI_File_set_errhandler<entry>(file, errhandler);
   const auto next = next_of(&wrap_MPI_File_set_errhandler<entry>, entry, 179);
   call.start_under_comm(op::MPI_File_set_errhandler);
@@ -1397,9 +1397,9 @@ COMMLENS_APART int wrap_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges,
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Graph_get, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Graph_get, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Graph_get<entry>(comm, maxindex, maxedges, index, edges);
   const auto next = next_of(&wrap_MPI_Graph_get<entry>, entry, 228);
   call.start_in(op::MPI_Graph_get, comm);
@@ -1428,9 +1428,9 @@ COMMLENS_APART int wrap_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int* newrank) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Graph_map, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Graph_map, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Graph_map<entry>(comm, nnodes, index, edges, newrank);
   const auto next = next_of(&wrap_MPI_Graph_map<entry>, entry, 229);
   call.start_in(op::MPI_Graph_map, comm);
@@ -1459,9 +1459,9 @@ COMMLENS_APART int wrap_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneig
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Graph_neighbors, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Graph_neighbors, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Graph_neighbors<entry>(comm, rank, maxneighbors, neighbors);
   const auto next = next_of(&wrap_MPI_Graph_neighbors<entry>, entry, 230);
   call.start_in(op::MPI_Graph_neighbors, comm);
@@ -1490,9 +1490,9 @@ COMMLENS_APART int wrap_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Graph_neighbors_count, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Graph_neighbors_count, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Graph_neighbors_count<entry>(comm, rank, nneighbors);
   const auto next = next_of(&wrap_MPI_Graph_neighbors_count<entry>, entry, 231);
   call.start_in(op::MPI_Graph_neighbors_count, comm);
@@ -1521,9 +1521,9 @@ COMMLENS_APART int wrap_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedge
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Graphdims_get, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Graphdims_get, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Graphdims_get<entry>(comm, nnodes, nedges);
   const auto next = next_of(&wrap_MPI_Graphdims_get<entry>, entry, 232);
   call.start_in(op::MPI_Graphdims_get, comm);
@@ -1993,9 +1993,9 @@ COMMLENS_APART int wrap_MPI_Pack(const void* inbuf, int incount, MPI_Datatype da
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position, MPI_Comm comm) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Pack, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Pack, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Pack<entry>(inbuf, incount, datatype, outbuf, outsize, position, comm);
   const auto next = next_of(&wrap_MPI_Pack<entry>, entry, 357);
   call.start_in(op::MPI_Pack, comm);
@@ -2096,9 +2096,9 @@ COMMLENS_APART int wrap_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Co
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* size) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Pack_size, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Pack_size, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Pack_size<entry>(incount, datatype, comm, size);
   const auto next = next_of(&wrap_MPI_Pack_size<entry>, entry, 363);
   call.start_in(op::MPI_Pack_size, comm);
@@ -2568,9 +2568,9 @@ COMMLENS_APART int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Topo_test(MPI_Comm comm, int* status) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Topo_test, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Topo_test, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Topo_test<entry>(comm, status);
   const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 497);
   call.start_in(op::MPI_Topo_test, comm);
@@ -3247,9 +3247,9 @@ COMMLENS_APART int wrap_MPI_Unpack(const void* inbuf, int insize, int* position,
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Unpack, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Unpack, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Unpack<entry>(inbuf, insize, position, outbuf, outcount, datatype, comm);
   const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 548);
   call.start_in(op::MPI_Unpack, comm);
@@ -3324,9 +3324,9 @@ COMMLENS_APART int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_call_errhandler, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_call_errhandler, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_call_errhandler<entry>(win, errorcode);
   const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 562);
   call.start_under_comm(op::MPI_Win_call_errhandler);
@@ -3381,9 +3381,9 @@ COMMLENS_APART int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_delete_attr, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_delete_attr, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_delete_attr<entry>(win, win_keyval);
   const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 569);
   call.start_under_comm(op::MPI_Win_delete_attr);
@@ -3425,9 +3425,9 @@ COMMLENS_APART int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attr
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_get_attr, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_get_attr, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_get_attr<entry>(win, win_keyval, attribute_val, flag);
   const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 578);
   call.start_under_comm(op::MPI_Win_get_attr);
@@ -3456,9 +3456,9 @@ COMMLENS_APART int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errh
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_get_errhandler, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_get_errhandler, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_get_errhandler<entry>(win, errhandler);
   const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 579);
   call.start_under_comm(op::MPI_Win_get_errhandler);
@@ -3487,9 +3487,9 @@ COMMLENS_APART int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_get_group, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_get_group, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_get_group<entry>(win, group);
   const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 580);
   call.start_under_comm(op::MPI_Win_get_group);
@@ -3518,9 +3518,9 @@ COMMLENS_APART int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_get_info, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_get_info, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_get_info<entry>(win, info_used);
   const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 581);
   call.start_under_comm(op::MPI_Win_get_info);
@@ -3549,9 +3549,9 @@ COMMLENS_APART int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resul
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_get_name, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_get_name, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_get_name<entry>(win, win_name, resultlen);
   const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 582);
   call.start_under_comm(op::MPI_Win_get_name);
@@ -3580,9 +3580,9 @@ COMMLENS_APART int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attr
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_set_attr, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_set_attr, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_set_attr<entry>(win, win_keyval, attribute_val);
   const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 586);
   call.start_under_comm(op::MPI_Win_set_attr);
@@ -3611,9 +3611,9 @@ COMMLENS_APART int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errha
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_set_errhandler, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_set_errhandler, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_set_errhandler<entry>(win, errhandler);
   const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 587);
   call.start_under_comm(op::MPI_Win_set_errhandler);
@@ -3642,9 +3642,9 @@ COMMLENS_APART int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_set_info, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_set_info, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_set_info<entry>(win, info);
   const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 588);
   call.start_under_comm(op::MPI_Win_set_info);
@@ -3673,9 +3673,9 @@ COMMLENS_APART int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_set_name(MPI_Win win, const char* win_name) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_set_name, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_set_name, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_set_name<entry>(win, win_name);
   const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 589);
   call.start_under_comm(op::MPI_Win_set_name);
@@ -3704,9 +3704,9 @@ COMMLENS_APART int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* si
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_shared_query, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_shared_query, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_shared_query<entry>(win, rank, size, disp_unit, baseptr);
   const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 590);
   call.start_under_comm(op::MPI_Win_shared_query);
@@ -3743,52 +3743,52 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 4, &wrap_MPI_Add_error_code<Entry::mpi>, &wrap_MPI_Add_error_code<Entry::pmpi>);
   wrap(wrappers, 5, &wrap_MPI_Add_error_string<Entry::mpi>, &wrap_MPI_Add_error_string<Entry::pmpi>);
   wrap(wrappers, 14, &wrap_MPI_Alloc_mem<Entry::mpi>, &wrap_MPI_Alloc_mem<Entry::pmpi>);
-  wrap(wrappers, 31, has_plain_calls ? &plain_MPI_Attr_delete<Entry::mpi> : &wrap_MPI_Attr_delete<Entry::mpi>, &wrap_MPI_Attr_delete<Entry::pmpi>);
-  wrap(wrappers, 32, has_plain_calls ? &plain_MPI_Attr_get<Entry::mpi> : &wrap_MPI_Attr_get<Entry::mpi>, &wrap_MPI_Attr_get<Entry::pmpi>);
-  wrap(wrappers, 33, has_plain_calls ? &plain_MPI_Attr_put<Entry::mpi> : &wrap_MPI_Attr_put<Entry::mpi>, &wrap_MPI_Attr_put<Entry::pmpi>);
+  wrap(wrappers, 31, chosen(&plain_MPI_Attr_delete<Entry::mpi, false>, &plain_MPI_Attr_delete<Entry::mpi, true>, &wrap_MPI_Attr_delete<Entry::mpi>), &wrap_MPI_Attr_delete<Entry::pmpi>);
+  wrap(wrappers, 32, chosen(&plain_MPI_Attr_get<Entry::mpi, false>, &plain_MPI_Attr_get<Entry::mpi, true>, &wrap_MPI_Attr_get<Entry::mpi>), &wrap_MPI_Attr_get<Entry::pmpi>);
+  wrap(wrappers, 33, chosen(&plain_MPI_Attr_put<Entry::mpi, false>, &plain_MPI_Attr_put<Entry::mpi, true>, &wrap_MPI_Attr_put<Entry::mpi>), &wrap_MPI_Attr_put<Entry::pmpi>);
   wrap(wrappers, 44, &wrap_MPI_Buffer_attach<Entry::mpi>, &wrap_MPI_Buffer_attach<Entry::pmpi>);
   wrap(wrappers, 45, &wrap_MPI_Buffer_attach_c<Entry::mpi>, &wrap_MPI_Buffer_attach_c<Entry::pmpi>);
   wrap(wrappers, 46, &wrap_MPI_Buffer_detach<Entry::mpi>, &wrap_MPI_Buffer_detach<Entry::pmpi>);
   wrap(wrappers, 47, &wrap_MPI_Buffer_detach_c<Entry::mpi>, &wrap_MPI_Buffer_detach_c<Entry::pmpi>);
-  wrap(wrappers, 51, has_plain_calls ? &plain_MPI_Cart_coords<Entry::mpi> : &wrap_MPI_Cart_coords<Entry::mpi>, &wrap_MPI_Cart_coords<Entry::pmpi>);
-  wrap(wrappers, 53, has_plain_calls ? &plain_MPI_Cart_get<Entry::mpi> : &wrap_MPI_Cart_get<Entry::mpi>, &wrap_MPI_Cart_get<Entry::pmpi>);
-  wrap(wrappers, 54, has_plain_calls ? &plain_MPI_Cart_map<Entry::mpi> : &wrap_MPI_Cart_map<Entry::mpi>, &wrap_MPI_Cart_map<Entry::pmpi>);
-  wrap(wrappers, 55, has_plain_calls ? &plain_MPI_Cart_rank<Entry::mpi> : &wrap_MPI_Cart_rank<Entry::mpi>, &wrap_MPI_Cart_rank<Entry::pmpi>);
-  wrap(wrappers, 56, has_plain_calls ? &plain_MPI_Cart_shift<Entry::mpi> : &wrap_MPI_Cart_shift<Entry::mpi>, &wrap_MPI_Cart_shift<Entry::pmpi>);
-  wrap(wrappers, 58, has_plain_calls ? &plain_MPI_Cartdim_get<Entry::mpi> : &wrap_MPI_Cartdim_get<Entry::mpi>, &wrap_MPI_Cartdim_get<Entry::pmpi>);
-  wrap(wrappers, 61, has_plain_calls ? &plain_MPI_Comm_attach_buffer<Entry::mpi> : &wrap_MPI_Comm_attach_buffer<Entry::mpi>, &wrap_MPI_Comm_attach_buffer<Entry::pmpi>);
+  wrap(wrappers, 51, chosen(&plain_MPI_Cart_coords<Entry::mpi, false>, &plain_MPI_Cart_coords<Entry::mpi, true>, &wrap_MPI_Cart_coords<Entry::mpi>), &wrap_MPI_Cart_coords<Entry::pmpi>);
+  wrap(wrappers, 53, chosen(&plain_MPI_Cart_get<Entry::mpi, false>, &plain_MPI_Cart_get<Entry::mpi, true>, &wrap_MPI_Cart_get<Entry::mpi>), &wrap_MPI_Cart_get<Entry::pmpi>);
+  wrap(wrappers, 54, chosen(&plain_MPI_Cart_map<Entry::mpi, false>, &plain_MPI_Cart_map<Entry::mpi, true>, &wrap_MPI_Cart_map<Entry::mpi>), &wrap_MPI_Cart_map<Entry::pmpi>);
+  wrap(wrappers, 55, chosen(&plain_MPI_Cart_rank<Entry::mpi, false>, &plain_MPI_Cart_rank<Entry::mpi, true>, &wrap_MPI_Cart_rank<Entry::mpi>), &wrap_MPI_Cart_rank<Entry::pmpi>);
+  wrap(wrappers, 56, chosen(&plain_MPI_Cart_shift<Entry::mpi, false>, &plain_MPI_Cart_shift<Entry::mpi, true>, &wrap_MPI_Cart_shift<Entry::mpi>), &wrap_MPI_Cart_shift<Entry::pmpi>);
+  wrap(wrappers, 58, chosen(&plain_MPI_Cartdim_get<Entry::mpi, false>, &plain_MPI_Cartdim_get<Entry::mpi, true>, &wrap_MPI_Cartdim_get<Entry::mpi>), &wrap_MPI_Cartdim_get<Entry::pmpi>);
+  wrap(wrappers, 61, chosen(&plain_MPI_Comm_attach_buffer<Entry::mpi, false>, &plain_MPI_Comm_attach_buffer<Entry::mpi, true>, &wrap_MPI_Comm_attach_buffer<Entry::mpi>), &wrap_MPI_Comm_attach_buffer<Entry::pmpi>);
   wrap(wrappers, 62, &wrap_MPI_Comm_attach_buffer_c<Entry::mpi>, &wrap_MPI_Comm_attach_buffer_c<Entry::pmpi>);
-  wrap(wrappers, 63, has_plain_calls ? &plain_MPI_Comm_call_errhandler<Entry::mpi> : &wrap_MPI_Comm_call_errhandler<Entry::mpi>, &wrap_MPI_Comm_call_errhandler<Entry::pmpi>);
-  wrap(wrappers, 64, has_plain_calls ? &plain_MPI_Comm_compare<Entry::mpi> : &wrap_MPI_Comm_compare<Entry::mpi>, &wrap_MPI_Comm_compare<Entry::pmpi>);
+  wrap(wrappers, 63, chosen(&plain_MPI_Comm_call_errhandler<Entry::mpi, false>, &plain_MPI_Comm_call_errhandler<Entry::mpi, true>, &wrap_MPI_Comm_call_errhandler<Entry::mpi>), &wrap_MPI_Comm_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 64, chosen(&plain_MPI_Comm_compare<Entry::mpi, false>, &plain_MPI_Comm_compare<Entry::mpi, true>, &wrap_MPI_Comm_compare<Entry::mpi>), &wrap_MPI_Comm_compare<Entry::pmpi>);
   wrap(wrappers, 67, &wrap_MPI_Comm_create_errhandler<Entry::mpi>, &wrap_MPI_Comm_create_errhandler<Entry::pmpi>);
   wrap(wrappers, 70, &wrap_MPI_Comm_create_keyval<Entry::mpi>, &wrap_MPI_Comm_create_keyval<Entry::pmpi>);
-  wrap(wrappers, 71, has_plain_calls ? &plain_MPI_Comm_delete_attr<Entry::mpi> : &wrap_MPI_Comm_delete_attr<Entry::mpi>, &wrap_MPI_Comm_delete_attr<Entry::pmpi>);
-  wrap(wrappers, 72, has_plain_calls ? &plain_MPI_Comm_detach_buffer<Entry::mpi> : &wrap_MPI_Comm_detach_buffer<Entry::mpi>, &wrap_MPI_Comm_detach_buffer<Entry::pmpi>);
+  wrap(wrappers, 71, chosen(&plain_MPI_Comm_delete_attr<Entry::mpi, false>, &plain_MPI_Comm_delete_attr<Entry::mpi, true>, &wrap_MPI_Comm_delete_attr<Entry::mpi>), &wrap_MPI_Comm_delete_attr<Entry::pmpi>);
+  wrap(wrappers, 72, chosen(&plain_MPI_Comm_detach_buffer<Entry::mpi, false>, &plain_MPI_Comm_detach_buffer<Entry::mpi, true>, &wrap_MPI_Comm_detach_buffer<Entry::mpi>), &wrap_MPI_Comm_detach_buffer<Entry::pmpi>);
   wrap(wrappers, 73, &wrap_MPI_Comm_detach_buffer_c<Entry::mpi>, &wrap_MPI_Comm_detach_buffer_c<Entry::pmpi>);
   wrap(wrappers, 79, &wrap_MPI_Comm_free_keyval<Entry::mpi>, &wrap_MPI_Comm_free_keyval<Entry::pmpi>);
-  wrap(wrappers, 80, has_plain_calls ? &plain_MPI_Comm_get_attr<Entry::mpi> : &wrap_MPI_Comm_get_attr<Entry::mpi>, &wrap_MPI_Comm_get_attr<Entry::pmpi>);
-  wrap(wrappers, 81, has_plain_calls ? &plain_MPI_Comm_get_errhandler<Entry::mpi> : &wrap_MPI_Comm_get_errhandler<Entry::mpi>, &wrap_MPI_Comm_get_errhandler<Entry::pmpi>);
-  wrap(wrappers, 82, has_plain_calls ? &plain_MPI_Comm_get_info<Entry::mpi> : &wrap_MPI_Comm_get_info<Entry::mpi>, &wrap_MPI_Comm_get_info<Entry::pmpi>);
-  wrap(wrappers, 83, has_plain_calls ? &plain_MPI_Comm_get_name<Entry::mpi> : &wrap_MPI_Comm_get_name<Entry::mpi>, &wrap_MPI_Comm_get_name<Entry::pmpi>);
-  wrap(wrappers, 85, has_plain_calls ? &plain_MPI_Comm_group<Entry::mpi> : &wrap_MPI_Comm_group<Entry::mpi>, &wrap_MPI_Comm_group<Entry::pmpi>);
-  wrap(wrappers, 90, has_plain_calls ? &plain_MPI_Comm_rank<Entry::mpi> : &wrap_MPI_Comm_rank<Entry::mpi>, &wrap_MPI_Comm_rank<Entry::pmpi>);
-  wrap(wrappers, 91, has_plain_calls ? &plain_MPI_Comm_remote_group<Entry::mpi> : &wrap_MPI_Comm_remote_group<Entry::mpi>, &wrap_MPI_Comm_remote_group<Entry::pmpi>);
-  wrap(wrappers, 92, has_plain_calls ? &plain_MPI_Comm_remote_size<Entry::mpi> : &wrap_MPI_Comm_remote_size<Entry::mpi>, &wrap_MPI_Comm_remote_size<Entry::pmpi>);
-  wrap(wrappers, 93, has_plain_calls ? &plain_MPI_Comm_set_attr<Entry::mpi> : &wrap_MPI_Comm_set_attr<Entry::mpi>, &wrap_MPI_Comm_set_attr<Entry::pmpi>);
-  wrap(wrappers, 94, has_plain_calls ? &plain_MPI_Comm_set_errhandler<Entry::mpi> : &wrap_MPI_Comm_set_errhandler<Entry::mpi>, &wrap_MPI_Comm_set_errhandler<Entry::pmpi>);
-  wrap(wrappers, 95, has_plain_calls ? &plain_MPI_Comm_set_info<Entry::mpi> : &wrap_MPI_Comm_set_info<Entry::mpi>, &wrap_MPI_Comm_set_info<Entry::pmpi>);
-  wrap(wrappers, 97, has_plain_calls ? &plain_MPI_Comm_size<Entry::mpi> : &wrap_MPI_Comm_size<Entry::mpi>, &wrap_MPI_Comm_size<Entry::pmpi>);
-  wrap(wrappers, 102, has_plain_calls ? &plain_MPI_Comm_test_inter<Entry::mpi> : &wrap_MPI_Comm_test_inter<Entry::mpi>, &wrap_MPI_Comm_test_inter<Entry::pmpi>);
+  wrap(wrappers, 80, chosen(&plain_MPI_Comm_get_attr<Entry::mpi, false>, &plain_MPI_Comm_get_attr<Entry::mpi, true>, &wrap_MPI_Comm_get_attr<Entry::mpi>), &wrap_MPI_Comm_get_attr<Entry::pmpi>);
+  wrap(wrappers, 81, chosen(&plain_MPI_Comm_get_errhandler<Entry::mpi, false>, &plain_MPI_Comm_get_errhandler<Entry::mpi, true>, &wrap_MPI_Comm_get_errhandler<Entry::mpi>), &wrap_MPI_Comm_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 82, chosen(&plain_MPI_Comm_get_info<Entry::mpi, false>, &plain_MPI_Comm_get_info<Entry::mpi, true>, &wrap_MPI_Comm_get_info<Entry::mpi>), &wrap_MPI_Comm_get_info<Entry::pmpi>);
+  wrap(wrappers, 83, chosen(&plain_MPI_Comm_get_name<Entry::mpi, false>, &plain_MPI_Comm_get_name<Entry::mpi, true>, &wrap_MPI_Comm_get_name<Entry::mpi>), &wrap_MPI_Comm_get_name<Entry::pmpi>);
+  wrap(wrappers, 85, chosen(&plain_MPI_Comm_group<Entry::mpi, false>, &plain_MPI_Comm_group<Entry::mpi, true>, &wrap_MPI_Comm_group<Entry::mpi>), &wrap_MPI_Comm_group<Entry::pmpi>);
+  wrap(wrappers, 90, chosen(&plain_MPI_Comm_rank<Entry::mpi, false>, &plain_MPI_Comm_rank<Entry::mpi, true>, &wrap_MPI_Comm_rank<Entry::mpi>), &wrap_MPI_Comm_rank<Entry::pmpi>);
+  wrap(wrappers, 91, chosen(&plain_MPI_Comm_remote_group<Entry::mpi, false>, &plain_MPI_Comm_remote_group<Entry::mpi, true>, &wrap_MPI_Comm_remote_group<Entry::mpi>), &wrap_MPI_Comm_remote_group<Entry::pmpi>);
+  wrap(wrappers, 92, chosen(&plain_MPI_Comm_remote_size<Entry::mpi, false>, &plain_MPI_Comm_remote_size<Entry::mpi, true>, &wrap_MPI_Comm_remote_size<Entry::mpi>), &wrap_MPI_Comm_remote_size<Entry::pmpi>);
+  wrap(wrappers, 93, chosen(&plain_MPI_Comm_set_attr<Entry::mpi, false>, &plain_MPI_Comm_set_attr<Entry::mpi, true>, &wrap_MPI_Comm_set_attr<Entry::mpi>), &wrap_MPI_Comm_set_attr<Entry::pmpi>);
+  wrap(wrappers, 94, chosen(&plain_MPI_Comm_set_errhandler<Entry::mpi, false>, &plain_MPI_Comm_set_errhandler<Entry::mpi, true>, &wrap_MPI_Comm_set_errhandler<Entry::mpi>), &wrap_MPI_Comm_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 95, chosen(&plain_MPI_Comm_set_info<Entry::mpi, false>, &plain_MPI_Comm_set_info<Entry::mpi, true>, &wrap_MPI_Comm_set_info<Entry::mpi>), &wrap_MPI_Comm_set_info<Entry::pmpi>);
+  wrap(wrappers, 97, chosen(&plain_MPI_Comm_size<Entry::mpi, false>, &plain_MPI_Comm_size<Entry::mpi, true>, &wrap_MPI_Comm_size<Entry::mpi>), &wrap_MPI_Comm_size<Entry::pmpi>);
+  wrap(wrappers, 102, chosen(&plain_MPI_Comm_test_inter<Entry::mpi, false>, &plain_MPI_Comm_test_inter<Entry::mpi, true>, &wrap_MPI_Comm_test_inter<Entry::mpi>), &wrap_MPI_Comm_test_inter<Entry::pmpi>);
   wrap(wrappers, 104, &wrap_MPI_Dims_create<Entry::mpi>, &wrap_MPI_Dims_create<Entry::pmpi>);
-  wrap(wrappers, 107, has_plain_calls ? &plain_MPI_Dist_graph_neighbors<Entry::mpi> : &wrap_MPI_Dist_graph_neighbors<Entry::mpi>, &wrap_MPI_Dist_graph_neighbors<Entry::pmpi>);
-  wrap(wrappers, 108, has_plain_calls ? &plain_MPI_Dist_graph_neighbors_count<Entry::mpi> : &wrap_MPI_Dist_graph_neighbors_count<Entry::mpi>, &wrap_MPI_Dist_graph_neighbors_count<Entry::pmpi>);
+  wrap(wrappers, 107, chosen(&plain_MPI_Dist_graph_neighbors<Entry::mpi, false>, &plain_MPI_Dist_graph_neighbors<Entry::mpi, true>, &wrap_MPI_Dist_graph_neighbors<Entry::mpi>), &wrap_MPI_Dist_graph_neighbors<Entry::pmpi>);
+  wrap(wrappers, 108, chosen(&plain_MPI_Dist_graph_neighbors_count<Entry::mpi, false>, &plain_MPI_Dist_graph_neighbors_count<Entry::mpi, true>, &wrap_MPI_Dist_graph_neighbors_count<Entry::mpi>), &wrap_MPI_Dist_graph_neighbors_count<Entry::pmpi>);
   wrap(wrappers, 109, &wrap_MPI_Errhandler_free<Entry::mpi>, &wrap_MPI_Errhandler_free<Entry::pmpi>);
   wrap(wrappers, 110, &wrap_MPI_Error_class<Entry::mpi>, &wrap_MPI_Error_class<Entry::pmpi>);
   wrap(wrappers, 111, &wrap_MPI_Error_string<Entry::mpi>, &wrap_MPI_Error_string<Entry::pmpi>);
-  wrap(wrappers, 117, has_plain_calls ? &plain_MPI_File_call_errhandler<Entry::mpi> : &wrap_MPI_File_call_errhandler<Entry::mpi>, &wrap_MPI_File_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 117, chosen(&plain_MPI_File_call_errhandler<Entry::mpi, false>, &plain_MPI_File_call_errhandler<Entry::mpi, true>, &wrap_MPI_File_call_errhandler<Entry::mpi>), &wrap_MPI_File_call_errhandler<Entry::pmpi>);
   wrap(wrappers, 119, &wrap_MPI_File_create_errhandler<Entry::mpi>, &wrap_MPI_File_create_errhandler<Entry::pmpi>);
-  wrap(wrappers, 124, has_plain_calls ? &plain_MPI_File_get_errhandler<Entry::mpi> : &wrap_MPI_File_get_errhandler<Entry::mpi>, &wrap_MPI_File_get_errhandler<Entry::pmpi>);
-  wrap(wrappers, 179, has_plain_calls ? &plain_MPI_File_set_errhandler<Entry::mpi> : &wrap_MPI_File_set_errhandler<Entry::mpi>, &wrap_MPI_File_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 124, chosen(&plain_MPI_File_get_errhandler<Entry::mpi, false>, &plain_MPI_File_get_errhandler<Entry::mpi, true>, &wrap_MPI_File_get_errhandler<Entry::mpi>), &wrap_MPI_File_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 179, chosen(&plain_MPI_File_set_errhandler<Entry::mpi, false>, &plain_MPI_File_set_errhandler<Entry::mpi, true>, &wrap_MPI_File_set_errhandler<Entry::mpi>), &wrap_MPI_File_set_errhandler<Entry::pmpi>);
   wrap(wrappers, 205, &wrap_MPI_Finalize<Entry::mpi>, &wrap_MPI_Finalize<Entry::pmpi>);
   wrap(wrappers, 206, &wrap_MPI_Free_mem<Entry::mpi>, &wrap_MPI_Free_mem<Entry::pmpi>);
   wrap(wrappers, 219, &wrap_MPI_Get_address<Entry::mpi>, &wrap_MPI_Get_address<Entry::pmpi>);
@@ -3799,11 +3799,11 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 224, &wrap_MPI_Get_elements_x<Entry::mpi>, &wrap_MPI_Get_elements_x<Entry::pmpi>);
   wrap(wrappers, 225, &wrap_MPI_Get_hw_resource_info<Entry::mpi>, &wrap_MPI_Get_hw_resource_info<Entry::pmpi>);
   wrap(wrappers, 226, &wrap_MPI_Get_processor_name<Entry::mpi>, &wrap_MPI_Get_processor_name<Entry::pmpi>);
-  wrap(wrappers, 228, has_plain_calls ? &plain_MPI_Graph_get<Entry::mpi> : &wrap_MPI_Graph_get<Entry::mpi>, &wrap_MPI_Graph_get<Entry::pmpi>);
-  wrap(wrappers, 229, has_plain_calls ? &plain_MPI_Graph_map<Entry::mpi> : &wrap_MPI_Graph_map<Entry::mpi>, &wrap_MPI_Graph_map<Entry::pmpi>);
-  wrap(wrappers, 230, has_plain_calls ? &plain_MPI_Graph_neighbors<Entry::mpi> : &wrap_MPI_Graph_neighbors<Entry::mpi>, &wrap_MPI_Graph_neighbors<Entry::pmpi>);
-  wrap(wrappers, 231, has_plain_calls ? &plain_MPI_Graph_neighbors_count<Entry::mpi> : &wrap_MPI_Graph_neighbors_count<Entry::mpi>, &wrap_MPI_Graph_neighbors_count<Entry::pmpi>);
-  wrap(wrappers, 232, has_plain_calls ? &plain_MPI_Graphdims_get<Entry::mpi> : &wrap_MPI_Graphdims_get<Entry::mpi>, &wrap_MPI_Graphdims_get<Entry::pmpi>);
+  wrap(wrappers, 228, chosen(&plain_MPI_Graph_get<Entry::mpi, false>, &plain_MPI_Graph_get<Entry::mpi, true>, &wrap_MPI_Graph_get<Entry::mpi>), &wrap_MPI_Graph_get<Entry::pmpi>);
+  wrap(wrappers, 229, chosen(&plain_MPI_Graph_map<Entry::mpi, false>, &plain_MPI_Graph_map<Entry::mpi, true>, &wrap_MPI_Graph_map<Entry::mpi>), &wrap_MPI_Graph_map<Entry::pmpi>);
+  wrap(wrappers, 230, chosen(&plain_MPI_Graph_neighbors<Entry::mpi, false>, &plain_MPI_Graph_neighbors<Entry::mpi, true>, &wrap_MPI_Graph_neighbors<Entry::mpi>), &wrap_MPI_Graph_neighbors<Entry::pmpi>);
+  wrap(wrappers, 231, chosen(&plain_MPI_Graph_neighbors_count<Entry::mpi, false>, &plain_MPI_Graph_neighbors_count<Entry::mpi, true>, &wrap_MPI_Graph_neighbors_count<Entry::mpi>), &wrap_MPI_Graph_neighbors_count<Entry::pmpi>);
+  wrap(wrappers, 232, chosen(&plain_MPI_Graphdims_get<Entry::mpi, false>, &plain_MPI_Graphdims_get<Entry::mpi, true>, &wrap_MPI_Graphdims_get<Entry::mpi>), &wrap_MPI_Graphdims_get<Entry::pmpi>);
   wrap(wrappers, 233, &wrap_MPI_Grequest_complete<Entry::mpi>, &wrap_MPI_Grequest_complete<Entry::pmpi>);
   wrap(wrappers, 234, &wrap_MPI_Grequest_start<Entry::mpi>, &wrap_MPI_Grequest_start<Entry::pmpi>);
   wrap(wrappers, 235, &wrap_MPI_Group_compare<Entry::mpi>, &wrap_MPI_Group_compare<Entry::pmpi>);
@@ -3839,13 +3839,13 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 353, &wrap_MPI_Op_create<Entry::mpi>, &wrap_MPI_Op_create<Entry::pmpi>);
   wrap(wrappers, 354, &wrap_MPI_Op_create_c<Entry::mpi>, &wrap_MPI_Op_create_c<Entry::pmpi>);
   wrap(wrappers, 355, &wrap_MPI_Op_free<Entry::mpi>, &wrap_MPI_Op_free<Entry::pmpi>);
-  wrap(wrappers, 357, has_plain_calls ? &plain_MPI_Pack<Entry::mpi> : &wrap_MPI_Pack<Entry::mpi>, &wrap_MPI_Pack<Entry::pmpi>);
+  wrap(wrappers, 357, chosen(&plain_MPI_Pack<Entry::mpi, false>, &plain_MPI_Pack<Entry::mpi, true>, &wrap_MPI_Pack<Entry::mpi>), &wrap_MPI_Pack<Entry::pmpi>);
   wrap(wrappers, 358, &wrap_MPI_Pack_c<Entry::mpi>, &wrap_MPI_Pack_c<Entry::pmpi>);
   wrap(wrappers, 359, &wrap_MPI_Pack_external<Entry::mpi>, &wrap_MPI_Pack_external<Entry::pmpi>);
   wrap(wrappers, 360, &wrap_MPI_Pack_external_c<Entry::mpi>, &wrap_MPI_Pack_external_c<Entry::pmpi>);
   wrap(wrappers, 361, &wrap_MPI_Pack_external_size<Entry::mpi>, &wrap_MPI_Pack_external_size<Entry::pmpi>);
   wrap(wrappers, 362, &wrap_MPI_Pack_external_size_c<Entry::mpi>, &wrap_MPI_Pack_external_size_c<Entry::pmpi>);
-  wrap(wrappers, 363, has_plain_calls ? &plain_MPI_Pack_size<Entry::mpi> : &wrap_MPI_Pack_size<Entry::mpi>, &wrap_MPI_Pack_size<Entry::pmpi>);
+  wrap(wrappers, 363, chosen(&plain_MPI_Pack_size<Entry::mpi, false>, &plain_MPI_Pack_size<Entry::mpi, true>, &wrap_MPI_Pack_size<Entry::mpi>), &wrap_MPI_Pack_size<Entry::pmpi>);
   wrap(wrappers, 364, &wrap_MPI_Pack_size_c<Entry::mpi>, &wrap_MPI_Pack_size_c<Entry::pmpi>);
   wrap(wrappers, 366, &wrap_MPI_Pcontrol<Entry::mpi>, &wrap_MPI_Pcontrol<Entry::pmpi>);
   wrap(wrappers, 376, &wrap_MPI_Query_thread<Entry::mpi>, &wrap_MPI_Query_thread<Entry::pmpi>);
@@ -3881,7 +3881,7 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 467, &wrap_MPI_Status_set_source<Entry::mpi>, &wrap_MPI_Status_set_source<Entry::pmpi>);
   wrap(wrappers, 468, &wrap_MPI_Status_set_tag<Entry::mpi>, &wrap_MPI_Status_set_tag<Entry::pmpi>);
   wrap(wrappers, 493, &wrap_MPI_Test_cancelled<Entry::mpi>, &wrap_MPI_Test_cancelled<Entry::pmpi>);
-  wrap(wrappers, 497, has_plain_calls ? &plain_MPI_Topo_test<Entry::mpi> : &wrap_MPI_Topo_test<Entry::mpi>, &wrap_MPI_Topo_test<Entry::pmpi>);
+  wrap(wrappers, 497, chosen(&plain_MPI_Topo_test<Entry::mpi, false>, &plain_MPI_Topo_test<Entry::mpi, true>, &wrap_MPI_Topo_test<Entry::mpi>), &wrap_MPI_Topo_test<Entry::pmpi>);
   wrap(wrappers, 498, &wrap_MPI_Type_commit<Entry::mpi>, &wrap_MPI_Type_commit<Entry::pmpi>);
   wrap(wrappers, 499, &wrap_MPI_Type_contiguous<Entry::mpi>, &wrap_MPI_Type_contiguous<Entry::pmpi>);
   wrap(wrappers, 500, &wrap_MPI_Type_contiguous_c<Entry::mpi>, &wrap_MPI_Type_contiguous_c<Entry::pmpi>);
@@ -3932,25 +3932,25 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 545, &wrap_MPI_Type_size_x<Entry::mpi>, &wrap_MPI_Type_size_x<Entry::pmpi>);
   wrap(wrappers, 546, &wrap_MPI_Type_vector<Entry::mpi>, &wrap_MPI_Type_vector<Entry::pmpi>);
   wrap(wrappers, 547, &wrap_MPI_Type_vector_c<Entry::mpi>, &wrap_MPI_Type_vector_c<Entry::pmpi>);
-  wrap(wrappers, 548, has_plain_calls ? &plain_MPI_Unpack<Entry::mpi> : &wrap_MPI_Unpack<Entry::mpi>, &wrap_MPI_Unpack<Entry::pmpi>);
+  wrap(wrappers, 548, chosen(&plain_MPI_Unpack<Entry::mpi, false>, &plain_MPI_Unpack<Entry::mpi, true>, &wrap_MPI_Unpack<Entry::mpi>), &wrap_MPI_Unpack<Entry::pmpi>);
   wrap(wrappers, 549, &wrap_MPI_Unpack_c<Entry::mpi>, &wrap_MPI_Unpack_c<Entry::pmpi>);
   wrap(wrappers, 550, &wrap_MPI_Unpack_external<Entry::mpi>, &wrap_MPI_Unpack_external<Entry::pmpi>);
   wrap(wrappers, 551, &wrap_MPI_Unpack_external_c<Entry::mpi>, &wrap_MPI_Unpack_external_c<Entry::pmpi>);
-  wrap(wrappers, 562, has_plain_calls ? &plain_MPI_Win_call_errhandler<Entry::mpi> : &wrap_MPI_Win_call_errhandler<Entry::mpi>, &wrap_MPI_Win_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 562, chosen(&plain_MPI_Win_call_errhandler<Entry::mpi, false>, &plain_MPI_Win_call_errhandler<Entry::mpi, true>, &wrap_MPI_Win_call_errhandler<Entry::mpi>), &wrap_MPI_Win_call_errhandler<Entry::pmpi>);
   wrap(wrappers, 567, &wrap_MPI_Win_create_errhandler<Entry::mpi>, &wrap_MPI_Win_create_errhandler<Entry::pmpi>);
   wrap(wrappers, 568, &wrap_MPI_Win_create_keyval<Entry::mpi>, &wrap_MPI_Win_create_keyval<Entry::pmpi>);
-  wrap(wrappers, 569, has_plain_calls ? &plain_MPI_Win_delete_attr<Entry::mpi> : &wrap_MPI_Win_delete_attr<Entry::mpi>, &wrap_MPI_Win_delete_attr<Entry::pmpi>);
+  wrap(wrappers, 569, chosen(&plain_MPI_Win_delete_attr<Entry::mpi, false>, &plain_MPI_Win_delete_attr<Entry::mpi, true>, &wrap_MPI_Win_delete_attr<Entry::mpi>), &wrap_MPI_Win_delete_attr<Entry::pmpi>);
   wrap(wrappers, 577, &wrap_MPI_Win_free_keyval<Entry::mpi>, &wrap_MPI_Win_free_keyval<Entry::pmpi>);
-  wrap(wrappers, 578, has_plain_calls ? &plain_MPI_Win_get_attr<Entry::mpi> : &wrap_MPI_Win_get_attr<Entry::mpi>, &wrap_MPI_Win_get_attr<Entry::pmpi>);
-  wrap(wrappers, 579, has_plain_calls ? &plain_MPI_Win_get_errhandler<Entry::mpi> : &wrap_MPI_Win_get_errhandler<Entry::mpi>, &wrap_MPI_Win_get_errhandler<Entry::pmpi>);
-  wrap(wrappers, 580, has_plain_calls ? &plain_MPI_Win_get_group<Entry::mpi> : &wrap_MPI_Win_get_group<Entry::mpi>, &wrap_MPI_Win_get_group<Entry::pmpi>);
-  wrap(wrappers, 581, has_plain_calls ? &plain_MPI_Win_get_info<Entry::mpi> : &wrap_MPI_Win_get_info<Entry::mpi>, &wrap_MPI_Win_get_info<Entry::pmpi>);
-  wrap(wrappers, 582, has_plain_calls ? &plain_MPI_Win_get_name<Entry::mpi> : &wrap_MPI_Win_get_name<Entry::mpi>, &wrap_MPI_Win_get_name<Entry::pmpi>);
-  wrap(wrappers, 586, has_plain_calls ? &plain_MPI_Win_set_attr<Entry::mpi> : &wrap_MPI_Win_set_attr<Entry::mpi>, &wrap_MPI_Win_set_attr<Entry::pmpi>);
-  wrap(wrappers, 587, has_plain_calls ? &plain_MPI_Win_set_errhandler<Entry::mpi> : &wrap_MPI_Win_set_errhandler<Entry::mpi>, &wrap_MPI_Win_set_errhandler<Entry::pmpi>);
-  wrap(wrappers, 588, has_plain_calls ? &plain_MPI_Win_set_info<Entry::mpi> : &wrap_MPI_Win_set_info<Entry::mpi>, &wrap_MPI_Win_set_info<Entry::pmpi>);
-  wrap(wrappers, 589, has_plain_calls ? &plain_MPI_Win_set_name<Entry::mpi> : &wrap_MPI_Win_set_name<Entry::mpi>, &wrap_MPI_Win_set_name<Entry::pmpi>);
-  wrap(wrappers, 590, has_plain_calls ? &plain_MPI_Win_shared_query<Entry::mpi> : &wrap_MPI_Win_shared_query<Entry::mpi>, &wrap_MPI_Win_shared_query<Entry::pmpi>);
+  wrap(wrappers, 578, chosen(&plain_MPI_Win_get_attr<Entry::mpi, false>, &plain_MPI_Win_get_attr<Entry::mpi, true>, &wrap_MPI_Win_get_attr<Entry::mpi>), &wrap_MPI_Win_get_attr<Entry::pmpi>);
+  wrap(wrappers, 579, chosen(&plain_MPI_Win_get_errhandler<Entry::mpi, false>, &plain_MPI_Win_get_errhandler<Entry::mpi, true>, &wrap_MPI_Win_get_errhandler<Entry::mpi>), &wrap_MPI_Win_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 580, chosen(&plain_MPI_Win_get_group<Entry::mpi, false>, &plain_MPI_Win_get_group<Entry::mpi, true>, &wrap_MPI_Win_get_group<Entry::mpi>), &wrap_MPI_Win_get_group<Entry::pmpi>);
+  wrap(wrappers, 581, chosen(&plain_MPI_Win_get_info<Entry::mpi, false>, &plain_MPI_Win_get_info<Entry::mpi, true>, &wrap_MPI_Win_get_info<Entry::mpi>), &wrap_MPI_Win_get_info<Entry::pmpi>);
+  wrap(wrappers, 582, chosen(&plain_MPI_Win_get_name<Entry::mpi, false>, &plain_MPI_Win_get_name<Entry::mpi, true>, &wrap_MPI_Win_get_name<Entry::mpi>), &wrap_MPI_Win_get_name<Entry::pmpi>);
+  wrap(wrappers, 586, chosen(&plain_MPI_Win_set_attr<Entry::mpi, false>, &plain_MPI_Win_set_attr<Entry::mpi, true>, &wrap_MPI_Win_set_attr<Entry::mpi>), &wrap_MPI_Win_set_attr<Entry::pmpi>);
+  wrap(wrappers, 587, chosen(&plain_MPI_Win_set_errhandler<Entry::mpi, false>, &plain_MPI_Win_set_errhandler<Entry::mpi, true>, &wrap_MPI_Win_set_errhandler<Entry::mpi>), &wrap_MPI_Win_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 588, chosen(&plain_MPI_Win_set_info<Entry::mpi, false>, &plain_MPI_Win_set_info<Entry::mpi, true>, &wrap_MPI_Win_set_info<Entry::mpi>), &wrap_MPI_Win_set_info<Entry::pmpi>);
+  wrap(wrappers, 589, chosen(&plain_MPI_Win_set_name<Entry::mpi, false>, &plain_MPI_Win_set_name<Entry::mpi, true>, &wrap_MPI_Win_set_name<Entry::mpi>), &wrap_MPI_Win_set_name<Entry::pmpi>);
+  wrap(wrappers, 590, chosen(&plain_MPI_Win_shared_query<Entry::mpi, false>, &plain_MPI_Win_shared_query<Entry::mpi, true>, &wrap_MPI_Win_shared_query<Entry::mpi>), &wrap_MPI_Win_shared_query<Entry::pmpi>);
   wrap(wrappers, 591, &wrap_MPI_Win_shared_query_c<Entry::mpi>, &wrap_MPI_Win_shared_query_c<Entry::pmpi>);
 }
 

@@ -32,9 +32,9 @@ COMMLENS_APART int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Bsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages, by_path> call(op::MPI_Bsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Bsend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Bsend<entry>, entry, 40);
   call.send_to(dest, tag);
@@ -152,9 +152,9 @@ COMMLENS_APART int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_flush_buffer(MPI_Comm comm) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_flush_buffer, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_flush_buffer, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_flush_buffer<entry>(comm);
   const auto next = next_of(&wrap_MPI_Comm_flush_buffer<entry>, entry, 77);
   call.start_in(op::MPI_Comm_flush_buffer, comm);
@@ -184,9 +184,9 @@ COMMLENS_APART int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* reque
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Comm_iflush_buffer, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Comm_iflush_buffer, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Comm_iflush_buffer<entry>(comm, request);
   const auto next = next_of(&wrap_MPI_Comm_iflush_buffer<entry>, entry, 88);
   call.start_in(op::MPI_Comm_iflush_buffer, comm);
@@ -221,9 +221,9 @@ COMMLENS_APART int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype data
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Ibsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages, by_path> call(op::MPI_Ibsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Ibsend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Ibsend<entry>, entry, 263);
   call.send_tag(tag);
@@ -331,9 +331,9 @@ COMMLENS_APART int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Iprobe, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Iprobe, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Iprobe<entry>(source, tag, comm, flag, status);
   const auto next = next_of(&wrap_MPI_Iprobe<entry>, entry, 300);
   call.start_in(op::MPI_Iprobe, comm);
@@ -366,9 +366,9 @@ COMMLENS_APART int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, i
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Irecv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Irecv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Irecv<entry>(buf, count, datatype, source, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Irecv<entry>, entry, 301);
   call.start_in(op::MPI_Irecv, comm);
@@ -427,9 +427,9 @@ COMMLENS_APART int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype data
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Irsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages, by_path> call(op::MPI_Irsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Irsend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Irsend<entry>, entry, 309);
   call.send_tag(tag);
@@ -490,9 +490,9 @@ COMMLENS_APART int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Isend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages, by_path> call(op::MPI_Isend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Isend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Isend<entry>, entry, 318);
   call.send_tag(tag);
@@ -554,9 +554,9 @@ COMMLENS_APART int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Da
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages> call(op::MPI_Isendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages, by_path> call(op::MPI_Isendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Isendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   const auto next = next_of(&wrap_MPI_Isendrecv<entry>, entry, 320);
   call.send_tag(sendtag);
@@ -619,9 +619,9 @@ COMMLENS_APART int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Isendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages, by_path> call(op::MPI_Isendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Isendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   const auto next = next_of(&wrap_MPI_Isendrecv_replace<entry>, entry, 322);
   call.send_tag(sendtag);
@@ -683,9 +683,9 @@ COMMLENS_APART int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype data
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Issend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages, by_path> call(op::MPI_Issend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Issend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Issend<entry>, entry, 324);
   call.send_tag(tag);
@@ -838,9 +838,9 @@ COMMLENS_APART int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Probe, COMMLENS_CALLER, bits(comm));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Probe, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Probe<entry>(source, tag, comm, status);
   const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 371);
   call.receive_from(source, tag);
@@ -891,9 +891,9 @@ COMMLENS_APART int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, in
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  CachedPath<CachedCall::receives | CachedCall::in_message | CachedCall::messages> call(op::MPI_Recv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  CachedPath<CachedCall::receives | CachedCall::in_message | CachedCall::messages, by_path> call(op::MPI_Recv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
   if (!call.is_cached()) return wrap_MPI_Recv<entry>(buf, count, datatype, source, tag, comm, status);
   const auto next = next_of(&wrap_MPI_Recv<entry>, entry, 379);
   StatusFor status_for(status);
@@ -984,9 +984,9 @@ COMMLENS_APART int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Rsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages, by_path> call(op::MPI_Rsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Rsend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 413);
   call.send_to(dest, tag);
@@ -1076,9 +1076,9 @@ COMMLENS_APART int wrap_MPI_Send(const void* buf, int count, MPI_Datatype dataty
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Send, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages, by_path> call(op::MPI_Send, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Send<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Send<entry>, entry, 429);
   call.send_to(dest, tag);
@@ -1171,9 +1171,9 @@ COMMLENS_APART int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Dat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages> call(op::MPI_Sendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message | CachedCall::messages, by_path> call(op::MPI_Sendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Sendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   const auto next = next_of(&wrap_MPI_Sendrecv<entry>, entry, 433);
   StatusFor status_for(status);
@@ -1239,9 +1239,9 @@ COMMLENS_APART int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message | CachedCall::messages> call(op::MPI_Sendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message | CachedCall::messages, by_path> call(op::MPI_Sendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Sendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   const auto next = next_of(&wrap_MPI_Sendrecv_replace<entry>, entry, 435);
   StatusFor status_for(status);
@@ -1330,9 +1330,9 @@ COMMLENS_APART int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datat
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages> call(op::MPI_Ssend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::messages, by_path> call(op::MPI_Ssend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Ssend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 453);
   call.send_to(dest, tag);
@@ -1413,32 +1413,32 @@ int wrap_MPI_Startall(int count, MPI_Request array_of_requests[]) {
 }  // namespace
 
 void wrap_p2p(void* wrappers[]) noexcept {
-  wrap(wrappers, 40, has_plain_calls ? &plain_MPI_Bsend<Entry::mpi> : &wrap_MPI_Bsend<Entry::mpi>, &wrap_MPI_Bsend<Entry::pmpi>);
+  wrap(wrappers, 40, chosen(&plain_MPI_Bsend<Entry::mpi, false>, &plain_MPI_Bsend<Entry::mpi, true>, &wrap_MPI_Bsend<Entry::mpi>), &wrap_MPI_Bsend<Entry::pmpi>);
   wrap(wrappers, 41, &wrap_MPI_Bsend_c<Entry::mpi>, &wrap_MPI_Bsend_c<Entry::pmpi>);
   wrap(wrappers, 42, &wrap_MPI_Bsend_init<Entry::mpi>, &wrap_MPI_Bsend_init<Entry::pmpi>);
   wrap(wrappers, 43, &wrap_MPI_Bsend_init_c<Entry::mpi>, &wrap_MPI_Bsend_init_c<Entry::pmpi>);
   wrap(wrappers, 48, &wrap_MPI_Buffer_flush<Entry::mpi>, &wrap_MPI_Buffer_flush<Entry::pmpi>);
   wrap(wrappers, 49, &wrap_MPI_Buffer_iflush<Entry::mpi>, &wrap_MPI_Buffer_iflush<Entry::pmpi>);
   wrap(wrappers, 50, &wrap_MPI_Cancel<Entry::mpi>, &wrap_MPI_Cancel<Entry::pmpi>);
-  wrap(wrappers, 77, has_plain_calls ? &plain_MPI_Comm_flush_buffer<Entry::mpi> : &wrap_MPI_Comm_flush_buffer<Entry::mpi>, &wrap_MPI_Comm_flush_buffer<Entry::pmpi>);
-  wrap(wrappers, 88, has_plain_calls ? &plain_MPI_Comm_iflush_buffer<Entry::mpi> : &wrap_MPI_Comm_iflush_buffer<Entry::mpi>, &wrap_MPI_Comm_iflush_buffer<Entry::pmpi>);
-  wrap(wrappers, 263, has_plain_calls ? &plain_MPI_Ibsend<Entry::mpi> : &wrap_MPI_Ibsend<Entry::mpi>, &wrap_MPI_Ibsend<Entry::pmpi>);
+  wrap(wrappers, 77, chosen(&plain_MPI_Comm_flush_buffer<Entry::mpi, false>, &plain_MPI_Comm_flush_buffer<Entry::mpi, true>, &wrap_MPI_Comm_flush_buffer<Entry::mpi>), &wrap_MPI_Comm_flush_buffer<Entry::pmpi>);
+  wrap(wrappers, 88, chosen(&plain_MPI_Comm_iflush_buffer<Entry::mpi, false>, &plain_MPI_Comm_iflush_buffer<Entry::mpi, true>, &wrap_MPI_Comm_iflush_buffer<Entry::mpi>), &wrap_MPI_Comm_iflush_buffer<Entry::pmpi>);
+  wrap(wrappers, 263, chosen(&plain_MPI_Ibsend<Entry::mpi, false>, &plain_MPI_Ibsend<Entry::mpi, true>, &wrap_MPI_Ibsend<Entry::mpi>), &wrap_MPI_Ibsend<Entry::pmpi>);
   wrap(wrappers, 264, &wrap_MPI_Ibsend_c<Entry::mpi>, &wrap_MPI_Ibsend_c<Entry::pmpi>);
   wrap(wrappers, 271, &wrap_MPI_Improbe<Entry::mpi>, &wrap_MPI_Improbe<Entry::pmpi>);
   wrap(wrappers, 272, &wrap_MPI_Imrecv<Entry::mpi>, &wrap_MPI_Imrecv<Entry::pmpi>);
   wrap(wrappers, 273, &wrap_MPI_Imrecv_c<Entry::mpi>, &wrap_MPI_Imrecv_c<Entry::pmpi>);
-  wrap(wrappers, 300, has_plain_calls ? &plain_MPI_Iprobe<Entry::mpi> : &wrap_MPI_Iprobe<Entry::mpi>, &wrap_MPI_Iprobe<Entry::pmpi>);
-  wrap(wrappers, 301, has_plain_calls ? &plain_MPI_Irecv<Entry::mpi> : &wrap_MPI_Irecv<Entry::mpi>, &wrap_MPI_Irecv<Entry::pmpi>);
+  wrap(wrappers, 300, chosen(&plain_MPI_Iprobe<Entry::mpi, false>, &plain_MPI_Iprobe<Entry::mpi, true>, &wrap_MPI_Iprobe<Entry::mpi>), &wrap_MPI_Iprobe<Entry::pmpi>);
+  wrap(wrappers, 301, chosen(&plain_MPI_Irecv<Entry::mpi, false>, &plain_MPI_Irecv<Entry::mpi, true>, &wrap_MPI_Irecv<Entry::mpi>), &wrap_MPI_Irecv<Entry::pmpi>);
   wrap(wrappers, 302, &wrap_MPI_Irecv_c<Entry::mpi>, &wrap_MPI_Irecv_c<Entry::pmpi>);
-  wrap(wrappers, 309, has_plain_calls ? &plain_MPI_Irsend<Entry::mpi> : &wrap_MPI_Irsend<Entry::mpi>, &wrap_MPI_Irsend<Entry::pmpi>);
+  wrap(wrappers, 309, chosen(&plain_MPI_Irsend<Entry::mpi, false>, &plain_MPI_Irsend<Entry::mpi, true>, &wrap_MPI_Irsend<Entry::mpi>), &wrap_MPI_Irsend<Entry::pmpi>);
   wrap(wrappers, 310, &wrap_MPI_Irsend_c<Entry::mpi>, &wrap_MPI_Irsend_c<Entry::pmpi>);
-  wrap(wrappers, 318, has_plain_calls ? &plain_MPI_Isend<Entry::mpi> : &wrap_MPI_Isend<Entry::mpi>, &wrap_MPI_Isend<Entry::pmpi>);
+  wrap(wrappers, 318, chosen(&plain_MPI_Isend<Entry::mpi, false>, &plain_MPI_Isend<Entry::mpi, true>, &wrap_MPI_Isend<Entry::mpi>), &wrap_MPI_Isend<Entry::pmpi>);
   wrap(wrappers, 319, &wrap_MPI_Isend_c<Entry::mpi>, &wrap_MPI_Isend_c<Entry::pmpi>);
-  wrap(wrappers, 320, has_plain_calls ? &plain_MPI_Isendrecv<Entry::mpi> : &wrap_MPI_Isendrecv<Entry::mpi>, &wrap_MPI_Isendrecv<Entry::pmpi>);
+  wrap(wrappers, 320, chosen(&plain_MPI_Isendrecv<Entry::mpi, false>, &plain_MPI_Isendrecv<Entry::mpi, true>, &wrap_MPI_Isendrecv<Entry::mpi>), &wrap_MPI_Isendrecv<Entry::pmpi>);
   wrap(wrappers, 321, &wrap_MPI_Isendrecv_c<Entry::mpi>, &wrap_MPI_Isendrecv_c<Entry::pmpi>);
-  wrap(wrappers, 322, has_plain_calls ? &plain_MPI_Isendrecv_replace<Entry::mpi> : &wrap_MPI_Isendrecv_replace<Entry::mpi>, &wrap_MPI_Isendrecv_replace<Entry::pmpi>);
+  wrap(wrappers, 322, chosen(&plain_MPI_Isendrecv_replace<Entry::mpi, false>, &plain_MPI_Isendrecv_replace<Entry::mpi, true>, &wrap_MPI_Isendrecv_replace<Entry::mpi>), &wrap_MPI_Isendrecv_replace<Entry::pmpi>);
   wrap(wrappers, 323, &wrap_MPI_Isendrecv_replace_c<Entry::mpi>, &wrap_MPI_Isendrecv_replace_c<Entry::pmpi>);
-  wrap(wrappers, 324, has_plain_calls ? &plain_MPI_Issend<Entry::mpi> : &wrap_MPI_Issend<Entry::mpi>, &wrap_MPI_Issend<Entry::pmpi>);
+  wrap(wrappers, 324, chosen(&plain_MPI_Issend<Entry::mpi, false>, &plain_MPI_Issend<Entry::mpi, true>, &wrap_MPI_Issend<Entry::mpi>), &wrap_MPI_Issend<Entry::pmpi>);
   wrap(wrappers, 325, &wrap_MPI_Issend_c<Entry::mpi>, &wrap_MPI_Issend_c<Entry::pmpi>);
   wrap(wrappers, 329, &wrap_MPI_Mprobe<Entry::mpi>, &wrap_MPI_Mprobe<Entry::pmpi>);
   wrap(wrappers, 330, &wrap_MPI_Mrecv<Entry::mpi>, &wrap_MPI_Mrecv<Entry::pmpi>);
@@ -1448,27 +1448,27 @@ void wrap_p2p(void* wrappers[]) noexcept {
   wrap(wrappers, 368, &wrap_MPI_Pready_list<Entry::mpi>, &wrap_MPI_Pready_list<Entry::pmpi>);
   wrap(wrappers, 369, &wrap_MPI_Pready_range<Entry::mpi>, &wrap_MPI_Pready_range<Entry::pmpi>);
   wrap(wrappers, 370, &wrap_MPI_Precv_init<Entry::mpi>, &wrap_MPI_Precv_init<Entry::pmpi>);
-  wrap(wrappers, 371, has_plain_calls ? &plain_MPI_Probe<Entry::mpi> : &wrap_MPI_Probe<Entry::mpi>, &wrap_MPI_Probe<Entry::pmpi>);
+  wrap(wrappers, 371, chosen(&plain_MPI_Probe<Entry::mpi, false>, &plain_MPI_Probe<Entry::mpi, true>, &wrap_MPI_Probe<Entry::mpi>), &wrap_MPI_Probe<Entry::pmpi>);
   wrap(wrappers, 372, &wrap_MPI_Psend_init<Entry::mpi>, &wrap_MPI_Psend_init<Entry::pmpi>);
-  wrap(wrappers, 379, has_plain_calls ? &plain_MPI_Recv<Entry::mpi> : &wrap_MPI_Recv<Entry::mpi>, &wrap_MPI_Recv<Entry::pmpi>);
+  wrap(wrappers, 379, chosen(&plain_MPI_Recv<Entry::mpi, false>, &plain_MPI_Recv<Entry::mpi, true>, &wrap_MPI_Recv<Entry::mpi>), &wrap_MPI_Recv<Entry::pmpi>);
   wrap(wrappers, 380, &wrap_MPI_Recv_c<Entry::mpi>, &wrap_MPI_Recv_c<Entry::pmpi>);
   wrap(wrappers, 381, &wrap_MPI_Recv_init<Entry::mpi>, &wrap_MPI_Recv_init<Entry::pmpi>);
   wrap(wrappers, 382, &wrap_MPI_Recv_init_c<Entry::mpi>, &wrap_MPI_Recv_init_c<Entry::pmpi>);
-  wrap(wrappers, 413, has_plain_calls ? &plain_MPI_Rsend<Entry::mpi> : &wrap_MPI_Rsend<Entry::mpi>, &wrap_MPI_Rsend<Entry::pmpi>);
+  wrap(wrappers, 413, chosen(&plain_MPI_Rsend<Entry::mpi, false>, &plain_MPI_Rsend<Entry::mpi, true>, &wrap_MPI_Rsend<Entry::mpi>), &wrap_MPI_Rsend<Entry::pmpi>);
   wrap(wrappers, 414, &wrap_MPI_Rsend_c<Entry::mpi>, &wrap_MPI_Rsend_c<Entry::pmpi>);
   wrap(wrappers, 415, &wrap_MPI_Rsend_init<Entry::mpi>, &wrap_MPI_Rsend_init<Entry::pmpi>);
   wrap(wrappers, 416, &wrap_MPI_Rsend_init_c<Entry::mpi>, &wrap_MPI_Rsend_init_c<Entry::pmpi>);
-  wrap(wrappers, 429, has_plain_calls ? &plain_MPI_Send<Entry::mpi> : &wrap_MPI_Send<Entry::mpi>, &wrap_MPI_Send<Entry::pmpi>);
+  wrap(wrappers, 429, chosen(&plain_MPI_Send<Entry::mpi, false>, &plain_MPI_Send<Entry::mpi, true>, &wrap_MPI_Send<Entry::mpi>), &wrap_MPI_Send<Entry::pmpi>);
   wrap(wrappers, 430, &wrap_MPI_Send_c<Entry::mpi>, &wrap_MPI_Send_c<Entry::pmpi>);
   wrap(wrappers, 431, &wrap_MPI_Send_init<Entry::mpi>, &wrap_MPI_Send_init<Entry::pmpi>);
   wrap(wrappers, 432, &wrap_MPI_Send_init_c<Entry::mpi>, &wrap_MPI_Send_init_c<Entry::pmpi>);
-  wrap(wrappers, 433, has_plain_calls ? &plain_MPI_Sendrecv<Entry::mpi> : &wrap_MPI_Sendrecv<Entry::mpi>, &wrap_MPI_Sendrecv<Entry::pmpi>);
+  wrap(wrappers, 433, chosen(&plain_MPI_Sendrecv<Entry::mpi, false>, &plain_MPI_Sendrecv<Entry::mpi, true>, &wrap_MPI_Sendrecv<Entry::mpi>), &wrap_MPI_Sendrecv<Entry::pmpi>);
   wrap(wrappers, 434, &wrap_MPI_Sendrecv_c<Entry::mpi>, &wrap_MPI_Sendrecv_c<Entry::pmpi>);
-  wrap(wrappers, 435, has_plain_calls ? &plain_MPI_Sendrecv_replace<Entry::mpi> : &wrap_MPI_Sendrecv_replace<Entry::mpi>, &wrap_MPI_Sendrecv_replace<Entry::pmpi>);
+  wrap(wrappers, 435, chosen(&plain_MPI_Sendrecv_replace<Entry::mpi, false>, &plain_MPI_Sendrecv_replace<Entry::mpi, true>, &wrap_MPI_Sendrecv_replace<Entry::mpi>), &wrap_MPI_Sendrecv_replace<Entry::pmpi>);
   wrap(wrappers, 436, &wrap_MPI_Sendrecv_replace_c<Entry::mpi>, &wrap_MPI_Sendrecv_replace_c<Entry::pmpi>);
   wrap(wrappers, 444, &wrap_MPI_Session_flush_buffer<Entry::mpi>, &wrap_MPI_Session_flush_buffer<Entry::pmpi>);
   wrap(wrappers, 450, &wrap_MPI_Session_iflush_buffer<Entry::mpi>, &wrap_MPI_Session_iflush_buffer<Entry::pmpi>);
-  wrap(wrappers, 453, has_plain_calls ? &plain_MPI_Ssend<Entry::mpi> : &wrap_MPI_Ssend<Entry::mpi>, &wrap_MPI_Ssend<Entry::pmpi>);
+  wrap(wrappers, 453, chosen(&plain_MPI_Ssend<Entry::mpi, false>, &plain_MPI_Ssend<Entry::mpi, true>, &wrap_MPI_Ssend<Entry::mpi>), &wrap_MPI_Ssend<Entry::pmpi>);
   wrap(wrappers, 454, &wrap_MPI_Ssend_c<Entry::mpi>, &wrap_MPI_Ssend_c<Entry::pmpi>);
   wrap(wrappers, 455, &wrap_MPI_Ssend_init<Entry::mpi>, &wrap_MPI_Ssend_init<Entry::pmpi>);
   wrap(wrappers, 456, &wrap_MPI_Ssend_init_c<Entry::mpi>, &wrap_MPI_Ssend_init_c<Entry::pmpi>);

@@ -31,9 +31,9 @@ COMMLENS_APART int wrap_MPI_Accumulate(const void* origin_addr, int origin_count
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Accumulate, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  CachedPath<CachedCall::sends | CachedCall::out_message, by_path> call(op::MPI_Accumulate, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
   if (!call.is_cached()) return wrap_MPI_Accumulate<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   const auto next = next_of(&wrap_MPI_Accumulate<entry>, entry, 1);
   call.start_under_comm(op::MPI_Accumulate);
@@ -88,9 +88,9 @@ COMMLENS_APART int wrap_MPI_Compare_and_swap(const void* origin_addr, const void
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message> call(op::MPI_Compare_and_swap, COMMLENS_CALLER, bits(win), word(datatype), word(target_rank));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message, by_path> call(op::MPI_Compare_and_swap, COMMLENS_CALLER, bits(win), word(datatype), word(target_rank));
   if (!call.is_cached()) return wrap_MPI_Compare_and_swap<entry>(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   const auto next = next_of(&wrap_MPI_Compare_and_swap<entry>, entry, 103);
   call.start_under_comm(op::MPI_Compare_and_swap);
@@ -122,9 +122,9 @@ COMMLENS_APART int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_a
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
-  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message> call(op::MPI_Fetch_and_op, COMMLENS_CALLER, bits(win), word(datatype), word(target_rank), word(op));
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message, by_path> call(op::MPI_Fetch_and_op, COMMLENS_CALLER, bits(win), word(datatype), word(target_rank), word(op));
   if (!call.is_cached()) return wrap_MPI_Fetch_and_op<entry>(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   const auto next = next_of(&wrap_MPI_Fetch_and_op<entry>, entry, 116);
   call.start_under_comm(op::MPI_Fetch_and_op);
@@ -156,9 +156,9 @@ COMMLENS_APART int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatyp
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  CachedPath<CachedCall::receives | CachedCall::in_message> call(op::MPI_Get, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  CachedPath<CachedCall::receives | CachedCall::in_message, by_path> call(op::MPI_Get, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
   if (!call.is_cached()) return wrap_MPI_Get<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   const auto next = next_of(&wrap_MPI_Get<entry>, entry, 215);
   call.start_under_comm(op::MPI_Get);
@@ -245,9 +245,9 @@ COMMLENS_APART int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_D
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Put, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  CachedPath<CachedCall::sends | CachedCall::out_message, by_path> call(op::MPI_Put, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
   if (!call.is_cached()) return wrap_MPI_Put<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   const auto next = next_of(&wrap_MPI_Put<entry>, entry, 374);
   call.start_under_comm(op::MPI_Put);
@@ -303,9 +303,9 @@ COMMLENS_APART int wrap_MPI_Raccumulate(const void* origin_addr, int origin_coun
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Raccumulate, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  CachedPath<CachedCall::sends | CachedCall::out_message, by_path> call(op::MPI_Raccumulate, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
   if (!call.is_cached()) return wrap_MPI_Raccumulate<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   const auto next = next_of(&wrap_MPI_Raccumulate<entry>, entry, 377);
   call.start_under_comm(op::MPI_Raccumulate);
@@ -363,9 +363,9 @@ COMMLENS_APART int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Dataty
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  CachedPath<CachedCall::receives | CachedCall::in_message> call(op::MPI_Rget, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  CachedPath<CachedCall::receives | CachedCall::in_message, by_path> call(op::MPI_Rget, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
   if (!call.is_cached()) return wrap_MPI_Rget<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const auto next = next_of(&wrap_MPI_Rget<entry>, entry, 407);
   call.start_under_comm(op::MPI_Rget);
@@ -455,9 +455,9 @@ COMMLENS_APART int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Rput, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  CachedPath<CachedCall::sends | CachedCall::out_message, by_path> call(op::MPI_Rput, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
   if (!call.is_cached()) return wrap_MPI_Rput<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const auto next = next_of(&wrap_MPI_Rput<entry>, entry, 411);
   call.start_under_comm(op::MPI_Rput);
@@ -583,9 +583,9 @@ COMMLENS_APART int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_attach, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_attach, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_attach<entry>(win, base, size);
   const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 561);
   call.start_under_comm(op::MPI_Win_attach);
@@ -614,9 +614,9 @@ COMMLENS_APART int wrap_MPI_Win_complete(MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_complete(MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_complete, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_complete, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_complete<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 563);
   call.start_under_comm(op::MPI_Win_complete);
@@ -699,9 +699,9 @@ COMMLENS_APART int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_detach(MPI_Win win, const void* base) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_detach, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_detach, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_detach<entry>(win, base);
   const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 570);
   call.start_under_comm(op::MPI_Win_detach);
@@ -734,9 +734,9 @@ COMMLENS_APART int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_fence(int assert, MPI_Win win) {
-  CachedPath<CachedCall::sampled> call(op::MPI_Win_fence, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::sampled, by_path> call(op::MPI_Win_fence, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_fence<entry>(assert, win);
   const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 571);
   call.start_under_comm(op::MPI_Win_fence);
@@ -764,9 +764,9 @@ COMMLENS_APART int wrap_MPI_Win_flush(int rank, MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_flush(int rank, MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_flush, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_flush, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_flush<entry>(rank, win);
   const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 572);
   call.start_under_comm(op::MPI_Win_flush);
@@ -795,9 +795,9 @@ COMMLENS_APART int wrap_MPI_Win_flush_all(MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_flush_all(MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_flush_all, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_flush_all, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_flush_all<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 573);
   call.start_under_comm(op::MPI_Win_flush_all);
@@ -826,9 +826,9 @@ COMMLENS_APART int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_flush_local(int rank, MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_flush_local, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_flush_local, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_flush_local<entry>(rank, win);
   const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 574);
   call.start_under_comm(op::MPI_Win_flush_local);
@@ -857,9 +857,9 @@ COMMLENS_APART int wrap_MPI_Win_flush_local_all(MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_flush_local_all(MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_flush_local_all, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_flush_local_all, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_flush_local_all<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 575);
   call.start_under_comm(op::MPI_Win_flush_local_all);
@@ -894,9 +894,9 @@ COMMLENS_APART int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Wi
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_lock, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_lock, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_lock<entry>(lock_type, rank, assert, win);
   const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 583);
   call.start_under_comm(op::MPI_Win_lock);
@@ -925,9 +925,9 @@ COMMLENS_APART int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_lock_all(int assert, MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_lock_all, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_lock_all, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_lock_all<entry>(assert, win);
   const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 584);
   call.start_under_comm(op::MPI_Win_lock_all);
@@ -956,9 +956,9 @@ COMMLENS_APART int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_post, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_post, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_post<entry>(group, assert, win);
   const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 585);
   call.start_under_comm(op::MPI_Win_post);
@@ -987,9 +987,9 @@ COMMLENS_APART int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) 
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_start, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_start, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_start<entry>(group, assert, win);
   const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 592);
   call.start_under_comm(op::MPI_Win_start);
@@ -1018,9 +1018,9 @@ COMMLENS_APART int wrap_MPI_Win_sync(MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_sync(MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_sync, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_sync, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_sync<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 593);
   call.start_under_comm(op::MPI_Win_sync);
@@ -1049,9 +1049,9 @@ COMMLENS_APART int wrap_MPI_Win_test(MPI_Win win, int* flag) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_test(MPI_Win win, int* flag) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_test, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_test, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_test<entry>(win, flag);
   const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 594);
   call.start_under_comm(op::MPI_Win_test);
@@ -1080,9 +1080,9 @@ COMMLENS_APART int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_unlock(int rank, MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_unlock, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_unlock, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_unlock<entry>(rank, win);
   const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 595);
   call.start_under_comm(op::MPI_Win_unlock);
@@ -1111,9 +1111,9 @@ COMMLENS_APART int wrap_MPI_Win_unlock_all(MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_unlock_all(MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_unlock_all, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_unlock_all, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_unlock_all<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 596);
   call.start_under_comm(op::MPI_Win_unlock_all);
@@ -1142,9 +1142,9 @@ COMMLENS_APART int wrap_MPI_Win_wait(MPI_Win win) {
   return rc;
 }
 
-template <Entry entry>
+template <Entry entry, bool by_path>
 int plain_MPI_Win_wait(MPI_Win win) {
-  CachedPath<CachedCall::nothing> call(op::MPI_Win_wait, COMMLENS_CALLER, bits(win));
+  CachedPath<CachedCall::nothing, by_path> call(op::MPI_Win_wait, COMMLENS_CALLER, bits(win));
   if (!call.is_cached()) return wrap_MPI_Win_wait<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 597);
   call.start_under_comm(op::MPI_Win_wait);
@@ -1156,49 +1156,49 @@ int plain_MPI_Win_wait(MPI_Win win) {
 }  // namespace
 
 void wrap_rma(void* wrappers[]) noexcept {
-  wrap(wrappers, 1, has_plain_calls ? &plain_MPI_Accumulate<Entry::mpi> : &wrap_MPI_Accumulate<Entry::mpi>, &wrap_MPI_Accumulate<Entry::pmpi>);
+  wrap(wrappers, 1, chosen(&plain_MPI_Accumulate<Entry::mpi, false>, &plain_MPI_Accumulate<Entry::mpi, true>, &wrap_MPI_Accumulate<Entry::mpi>), &wrap_MPI_Accumulate<Entry::pmpi>);
   wrap(wrappers, 2, &wrap_MPI_Accumulate_c<Entry::mpi>, &wrap_MPI_Accumulate_c<Entry::pmpi>);
-  wrap(wrappers, 103, has_plain_calls ? &plain_MPI_Compare_and_swap<Entry::mpi> : &wrap_MPI_Compare_and_swap<Entry::mpi>, &wrap_MPI_Compare_and_swap<Entry::pmpi>);
-  wrap(wrappers, 116, has_plain_calls ? &plain_MPI_Fetch_and_op<Entry::mpi> : &wrap_MPI_Fetch_and_op<Entry::mpi>, &wrap_MPI_Fetch_and_op<Entry::pmpi>);
-  wrap(wrappers, 215, has_plain_calls ? &plain_MPI_Get<Entry::mpi> : &wrap_MPI_Get<Entry::mpi>, &wrap_MPI_Get<Entry::pmpi>);
+  wrap(wrappers, 103, chosen(&plain_MPI_Compare_and_swap<Entry::mpi, false>, &plain_MPI_Compare_and_swap<Entry::mpi, true>, &wrap_MPI_Compare_and_swap<Entry::mpi>), &wrap_MPI_Compare_and_swap<Entry::pmpi>);
+  wrap(wrappers, 116, chosen(&plain_MPI_Fetch_and_op<Entry::mpi, false>, &plain_MPI_Fetch_and_op<Entry::mpi, true>, &wrap_MPI_Fetch_and_op<Entry::mpi>), &wrap_MPI_Fetch_and_op<Entry::pmpi>);
+  wrap(wrappers, 215, chosen(&plain_MPI_Get<Entry::mpi, false>, &plain_MPI_Get<Entry::mpi, true>, &wrap_MPI_Get<Entry::mpi>), &wrap_MPI_Get<Entry::pmpi>);
   wrap(wrappers, 216, &wrap_MPI_Get_c<Entry::mpi>, &wrap_MPI_Get_c<Entry::pmpi>);
   wrap(wrappers, 217, &wrap_MPI_Get_accumulate<Entry::mpi>, &wrap_MPI_Get_accumulate<Entry::pmpi>);
   wrap(wrappers, 218, &wrap_MPI_Get_accumulate_c<Entry::mpi>, &wrap_MPI_Get_accumulate_c<Entry::pmpi>);
-  wrap(wrappers, 374, has_plain_calls ? &plain_MPI_Put<Entry::mpi> : &wrap_MPI_Put<Entry::mpi>, &wrap_MPI_Put<Entry::pmpi>);
+  wrap(wrappers, 374, chosen(&plain_MPI_Put<Entry::mpi, false>, &plain_MPI_Put<Entry::mpi, true>, &wrap_MPI_Put<Entry::mpi>), &wrap_MPI_Put<Entry::pmpi>);
   wrap(wrappers, 375, &wrap_MPI_Put_c<Entry::mpi>, &wrap_MPI_Put_c<Entry::pmpi>);
-  wrap(wrappers, 377, has_plain_calls ? &plain_MPI_Raccumulate<Entry::mpi> : &wrap_MPI_Raccumulate<Entry::mpi>, &wrap_MPI_Raccumulate<Entry::pmpi>);
+  wrap(wrappers, 377, chosen(&plain_MPI_Raccumulate<Entry::mpi, false>, &plain_MPI_Raccumulate<Entry::mpi, true>, &wrap_MPI_Raccumulate<Entry::mpi>), &wrap_MPI_Raccumulate<Entry::pmpi>);
   wrap(wrappers, 378, &wrap_MPI_Raccumulate_c<Entry::mpi>, &wrap_MPI_Raccumulate_c<Entry::pmpi>);
-  wrap(wrappers, 407, has_plain_calls ? &plain_MPI_Rget<Entry::mpi> : &wrap_MPI_Rget<Entry::mpi>, &wrap_MPI_Rget<Entry::pmpi>);
+  wrap(wrappers, 407, chosen(&plain_MPI_Rget<Entry::mpi, false>, &plain_MPI_Rget<Entry::mpi, true>, &wrap_MPI_Rget<Entry::mpi>), &wrap_MPI_Rget<Entry::pmpi>);
   wrap(wrappers, 408, &wrap_MPI_Rget_c<Entry::mpi>, &wrap_MPI_Rget_c<Entry::pmpi>);
   wrap(wrappers, 409, &wrap_MPI_Rget_accumulate<Entry::mpi>, &wrap_MPI_Rget_accumulate<Entry::pmpi>);
   wrap(wrappers, 410, &wrap_MPI_Rget_accumulate_c<Entry::mpi>, &wrap_MPI_Rget_accumulate_c<Entry::pmpi>);
-  wrap(wrappers, 411, has_plain_calls ? &plain_MPI_Rput<Entry::mpi> : &wrap_MPI_Rput<Entry::mpi>, &wrap_MPI_Rput<Entry::pmpi>);
+  wrap(wrappers, 411, chosen(&plain_MPI_Rput<Entry::mpi, false>, &plain_MPI_Rput<Entry::mpi, true>, &wrap_MPI_Rput<Entry::mpi>), &wrap_MPI_Rput<Entry::pmpi>);
   wrap(wrappers, 412, &wrap_MPI_Rput_c<Entry::mpi>, &wrap_MPI_Rput_c<Entry::pmpi>);
   wrap(wrappers, 557, &wrap_MPI_Win_allocate<Entry::mpi>, &wrap_MPI_Win_allocate<Entry::pmpi>);
   wrap(wrappers, 558, &wrap_MPI_Win_allocate_c<Entry::mpi>, &wrap_MPI_Win_allocate_c<Entry::pmpi>);
   wrap(wrappers, 559, &wrap_MPI_Win_allocate_shared<Entry::mpi>, &wrap_MPI_Win_allocate_shared<Entry::pmpi>);
   wrap(wrappers, 560, &wrap_MPI_Win_allocate_shared_c<Entry::mpi>, &wrap_MPI_Win_allocate_shared_c<Entry::pmpi>);
-  wrap(wrappers, 561, has_plain_calls ? &plain_MPI_Win_attach<Entry::mpi> : &wrap_MPI_Win_attach<Entry::mpi>, &wrap_MPI_Win_attach<Entry::pmpi>);
-  wrap(wrappers, 563, has_plain_calls ? &plain_MPI_Win_complete<Entry::mpi> : &wrap_MPI_Win_complete<Entry::mpi>, &wrap_MPI_Win_complete<Entry::pmpi>);
+  wrap(wrappers, 561, chosen(&plain_MPI_Win_attach<Entry::mpi, false>, &plain_MPI_Win_attach<Entry::mpi, true>, &wrap_MPI_Win_attach<Entry::mpi>), &wrap_MPI_Win_attach<Entry::pmpi>);
+  wrap(wrappers, 563, chosen(&plain_MPI_Win_complete<Entry::mpi, false>, &plain_MPI_Win_complete<Entry::mpi, true>, &wrap_MPI_Win_complete<Entry::mpi>), &wrap_MPI_Win_complete<Entry::pmpi>);
   wrap(wrappers, 564, &wrap_MPI_Win_create<Entry::mpi>, &wrap_MPI_Win_create<Entry::pmpi>);
   wrap(wrappers, 565, &wrap_MPI_Win_create_c<Entry::mpi>, &wrap_MPI_Win_create_c<Entry::pmpi>);
   wrap(wrappers, 566, &wrap_MPI_Win_create_dynamic<Entry::mpi>, &wrap_MPI_Win_create_dynamic<Entry::pmpi>);
-  wrap(wrappers, 570, has_plain_calls ? &plain_MPI_Win_detach<Entry::mpi> : &wrap_MPI_Win_detach<Entry::mpi>, &wrap_MPI_Win_detach<Entry::pmpi>);
-  wrap(wrappers, 571, has_plain_calls ? &plain_MPI_Win_fence<Entry::mpi> : &wrap_MPI_Win_fence<Entry::mpi>, &wrap_MPI_Win_fence<Entry::pmpi>);
-  wrap(wrappers, 572, has_plain_calls ? &plain_MPI_Win_flush<Entry::mpi> : &wrap_MPI_Win_flush<Entry::mpi>, &wrap_MPI_Win_flush<Entry::pmpi>);
-  wrap(wrappers, 573, has_plain_calls ? &plain_MPI_Win_flush_all<Entry::mpi> : &wrap_MPI_Win_flush_all<Entry::mpi>, &wrap_MPI_Win_flush_all<Entry::pmpi>);
-  wrap(wrappers, 574, has_plain_calls ? &plain_MPI_Win_flush_local<Entry::mpi> : &wrap_MPI_Win_flush_local<Entry::mpi>, &wrap_MPI_Win_flush_local<Entry::pmpi>);
-  wrap(wrappers, 575, has_plain_calls ? &plain_MPI_Win_flush_local_all<Entry::mpi> : &wrap_MPI_Win_flush_local_all<Entry::mpi>, &wrap_MPI_Win_flush_local_all<Entry::pmpi>);
+  wrap(wrappers, 570, chosen(&plain_MPI_Win_detach<Entry::mpi, false>, &plain_MPI_Win_detach<Entry::mpi, true>, &wrap_MPI_Win_detach<Entry::mpi>), &wrap_MPI_Win_detach<Entry::pmpi>);
+  wrap(wrappers, 571, chosen(&plain_MPI_Win_fence<Entry::mpi, false>, &plain_MPI_Win_fence<Entry::mpi, true>, &wrap_MPI_Win_fence<Entry::mpi>), &wrap_MPI_Win_fence<Entry::pmpi>);
+  wrap(wrappers, 572, chosen(&plain_MPI_Win_flush<Entry::mpi, false>, &plain_MPI_Win_flush<Entry::mpi, true>, &wrap_MPI_Win_flush<Entry::mpi>), &wrap_MPI_Win_flush<Entry::pmpi>);
+  wrap(wrappers, 573, chosen(&plain_MPI_Win_flush_all<Entry::mpi, false>, &plain_MPI_Win_flush_all<Entry::mpi, true>, &wrap_MPI_Win_flush_all<Entry::mpi>), &wrap_MPI_Win_flush_all<Entry::pmpi>);
+  wrap(wrappers, 574, chosen(&plain_MPI_Win_flush_local<Entry::mpi, false>, &plain_MPI_Win_flush_local<Entry::mpi, true>, &wrap_MPI_Win_flush_local<Entry::mpi>), &wrap_MPI_Win_flush_local<Entry::pmpi>);
+  wrap(wrappers, 575, chosen(&plain_MPI_Win_flush_local_all<Entry::mpi, false>, &plain_MPI_Win_flush_local_all<Entry::mpi, true>, &wrap_MPI_Win_flush_local_all<Entry::mpi>), &wrap_MPI_Win_flush_local_all<Entry::pmpi>);
   wrap(wrappers, 576, &wrap_MPI_Win_free<Entry::mpi>, &wrap_MPI_Win_free<Entry::pmpi>);
-  wrap(wrappers, 583, has_plain_calls ? &plain_MPI_Win_lock<Entry::mpi> : &wrap_MPI_Win_lock<Entry::mpi>, &wrap_MPI_Win_lock<Entry::pmpi>);
-  wrap(wrappers, 584, has_plain_calls ? &plain_MPI_Win_lock_all<Entry::mpi> : &wrap_MPI_Win_lock_all<Entry::mpi>, &wrap_MPI_Win_lock_all<Entry::pmpi>);
-  wrap(wrappers, 585, has_plain_calls ? &plain_MPI_Win_post<Entry::mpi> : &wrap_MPI_Win_post<Entry::mpi>, &wrap_MPI_Win_post<Entry::pmpi>);
-  wrap(wrappers, 592, has_plain_calls ? &plain_MPI_Win_start<Entry::mpi> : &wrap_MPI_Win_start<Entry::mpi>, &wrap_MPI_Win_start<Entry::pmpi>);
-  wrap(wrappers, 593, has_plain_calls ? &plain_MPI_Win_sync<Entry::mpi> : &wrap_MPI_Win_sync<Entry::mpi>, &wrap_MPI_Win_sync<Entry::pmpi>);
-  wrap(wrappers, 594, has_plain_calls ? &plain_MPI_Win_test<Entry::mpi> : &wrap_MPI_Win_test<Entry::mpi>, &wrap_MPI_Win_test<Entry::pmpi>);
-  wrap(wrappers, 595, has_plain_calls ? &plain_MPI_Win_unlock<Entry::mpi> : &wrap_MPI_Win_unlock<Entry::mpi>, &wrap_MPI_Win_unlock<Entry::pmpi>);
-  wrap(wrappers, 596, has_plain_calls ? &plain_MPI_Win_unlock_all<Entry::mpi> : &wrap_MPI_Win_unlock_all<Entry::mpi>, &wrap_MPI_Win_unlock_all<Entry::pmpi>);
-  wrap(wrappers, 597, has_plain_calls ? &plain_MPI_Win_wait<Entry::mpi> : &wrap_MPI_Win_wait<Entry::mpi>, &wrap_MPI_Win_wait<Entry::pmpi>);
+  wrap(wrappers, 583, chosen(&plain_MPI_Win_lock<Entry::mpi, false>, &plain_MPI_Win_lock<Entry::mpi, true>, &wrap_MPI_Win_lock<Entry::mpi>), &wrap_MPI_Win_lock<Entry::pmpi>);
+  wrap(wrappers, 584, chosen(&plain_MPI_Win_lock_all<Entry::mpi, false>, &plain_MPI_Win_lock_all<Entry::mpi, true>, &wrap_MPI_Win_lock_all<Entry::mpi>), &wrap_MPI_Win_lock_all<Entry::pmpi>);
+  wrap(wrappers, 585, chosen(&plain_MPI_Win_post<Entry::mpi, false>, &plain_MPI_Win_post<Entry::mpi, true>, &wrap_MPI_Win_post<Entry::mpi>), &wrap_MPI_Win_post<Entry::pmpi>);
+  wrap(wrappers, 592, chosen(&plain_MPI_Win_start<Entry::mpi, false>, &plain_MPI_Win_start<Entry::mpi, true>, &wrap_MPI_Win_start<Entry::mpi>), &wrap_MPI_Win_start<Entry::pmpi>);
+  wrap(wrappers, 593, chosen(&plain_MPI_Win_sync<Entry::mpi, false>, &plain_MPI_Win_sync<Entry::mpi, true>, &wrap_MPI_Win_sync<Entry::mpi>), &wrap_MPI_Win_sync<Entry::pmpi>);
+  wrap(wrappers, 594, chosen(&plain_MPI_Win_test<Entry::mpi, false>, &plain_MPI_Win_test<Entry::mpi, true>, &wrap_MPI_Win_test<Entry::mpi>), &wrap_MPI_Win_test<Entry::pmpi>);
+  wrap(wrappers, 595, chosen(&plain_MPI_Win_unlock<Entry::mpi, false>, &plain_MPI_Win_unlock<Entry::mpi, true>, &wrap_MPI_Win_unlock<Entry::mpi>), &wrap_MPI_Win_unlock<Entry::pmpi>);
+  wrap(wrappers, 596, chosen(&plain_MPI_Win_unlock_all<Entry::mpi, false>, &plain_MPI_Win_unlock_all<Entry::mpi, true>, &wrap_MPI_Win_unlock_all<Entry::mpi>), &wrap_MPI_Win_unlock_all<Entry::pmpi>);
+  wrap(wrappers, 597, chosen(&plain_MPI_Win_wait<Entry::mpi, false>, &plain_MPI_Win_wait<Entry::mpi, true>, &wrap_MPI_Win_wait<Entry::mpi>), &wrap_MPI_Win_wait<Entry::pmpi>);
 }
 
 }  // namespace commlens

@@ -18,7 +18,7 @@ allowed=(
   # Exceptions of the application's callbacks unwind through the wrappers.
   commlens_personality
   # Our variables.
-  api layouts kind_of_calls must_locate_calls clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
+  api layouts calls_are_plain must_locate_calls clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
   is_first_thread_alone CallCache::none windows commlens_fortran_call
   # Functions of core/hot; core/mpi/fortran.cpp compares the caller with the address range of the Fortran binding.
   record RequestTable::find_further RequestTable::put_further locate
@@ -49,6 +49,7 @@ allowed=(
   late_layout Thread::is_mapped datatype_made before_type_free late_comm created made_in_callback creating creation_completed before_comm_free after_comm_free undo_comm_free name_comm identity::group
   identity::processes made_window before_win_free made_file before_file_close
   # Begin and end of the measurement.
+  most_frames
   hand::initialised hand::finalising hand::aborting hand::session_began hand::session_ending
 )
 

@@ -138,16 +138,16 @@ void start() noexcept try {
     }
     return;
   }
-  for (const auto part : {wrap_p2p, wrap_collective, wrap_neighbor, wrap_rma, wrap_io, wrap_completion, wrap_comm,
-                          wrap_other, wrap_tool}) {
-    part(wrappers);
-  }
   if (options().text(Option::waiting) == "barrier") {
     add_barriers(with_barrier);
     if (launcher_rank() <= 0)
       say("COMMLENS_WAITING=barrier: a barrier before each blocking collective makes this another, slower run");
   }
   if (!prepare()) return;
+  for (const auto part : {wrap_p2p, wrap_collective, wrap_neighbor, wrap_rma, wrap_io, wrap_completion, wrap_comm,
+                          wrap_other, wrap_tool}) {
+    part(wrappers);
+  }
   measuring.store(true);
   has_measured.store(true);
 } catch (...) {

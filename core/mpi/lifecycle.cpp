@@ -41,15 +41,14 @@ Registry* registry = nullptr;
 HandleMap comms, windows, files;
 RequestTable requests;
 Site site_mask = ~Site{0};
-Calls kind_of_calls = Calls::checked;
+bool calls_are_plain = false;
 bool must_locate_calls = false;
 
 void update_calls() noexcept {
-  const bool has_paths = most_frames() > 1, has_binding = fortran_bindings.count != 0;
+  const bool has_binding = fortran_bindings.count != 0;
   const bool are_plain = !has_binding && clock_is_tsc && site_mask != 0 && !matrix_choice.inside;
-  const Calls kind = !are_plain ? Calls::checked : has_paths ? Calls::paths : Calls::plain;
-  __atomic_store_n(&kind_of_calls, kind, __ATOMIC_RELAXED);
-  __atomic_store_n(&must_locate_calls, has_paths || has_binding, __ATOMIC_RELAXED);
+  __atomic_store_n(&calls_are_plain, are_plain, __ATOMIC_RELAXED);
+  must_locate_calls = has_binding || most_frames() > 1;
 }
 JobGroups job_groups;
 

@@ -24,12 +24,10 @@ extern HandleMap files;    // MPI_File -> FileRecord
 extern RequestTable requests;
 extern Site site_mask;  // all ones, or 0 when call sites are off
 
-// Whether a call needs checks at its beginning.  A plain one does not: there is no Fortran binding, the clock is the
-// time stamp counter, call sites are recorded, and messages inside collectives are not.  paths: the same, but call
-// sites are call paths.
-enum class Calls : std::uint8_t { checked, plain, paths };
-extern Calls kind_of_calls;
-inline Calls calls() noexcept { return __atomic_load_n(&kind_of_calls, __ATOMIC_RELAXED); }
+// True if a call needs no checks at its beginning.  Then there is no Fortran binding, the clock is the time stamp
+// counter, call sites are recorded, and messages inside collectives are not.
+extern bool calls_are_plain;
+inline bool are_calls_plain() noexcept { return __atomic_load_n(&calls_are_plain, __ATOMIC_RELAXED); }
 // False if the call site is the return address of the wrapper: there is no Fortran binding, and there are no call
 // paths.
 extern bool must_locate_calls;

@@ -17,6 +17,7 @@
 #include "core/mpi/pml_hook.h"
 #include "core/mpi/state.h"
 #include "core/mpi/volume.h"
+#include "core/state/paths.h"
 
 // entry.S enters the wrapper by a jump, so its return address is in the application.
 #define COMMLENS_CALLER reinterpret_cast<Site>(__builtin_return_address(0))
@@ -189,8 +190,11 @@ inline std::uint32_t root_flag(const Volume& v) noexcept {
   return v.shape == Flow::one_to_all || v.shape == Flow::all_to_one ? SampleFlag::root : 0;
 }
 
-// Returns whether the call that begins is not inside another MPI call, and its thread is known.
-inline bool is_outer_call(const Thread* thread) noexcept { return thread != nullptr && thread->outermost == nullptr; }
+// Returns whether the call that begins is plain: the thread is known, it is not inside another MPI call, and
+// are_calls_plain().
+inline bool is_plain_call(const Thread* thread) noexcept {
+  return thread != nullptr && thread->outermost == nullptr && are_calls_plain();
+}
 
 // Procedures that are called often have a second wrapper, for plain calls that are in the call cache.  It passes any
 // other call to the first wrapper by a jump, which only an optimising compiler generates.  With a call instruction
@@ -201,6 +205,13 @@ inline constexpr bool has_plain_calls = true;
 inline constexpr bool has_plain_calls = false;
 #endif
 #define COMMLENS_APART __attribute__((noinline))  // neither is inlined into the other
+
+// Chooses the wrapper of a procedure that has a second one, which exists for call sites and for call paths.
+template <class Function>
+Function* chosen(Function* by_site, Function* by_path, Function* first) noexcept {
+  if (!has_plain_calls) return first;
+  return most_frames() > 1 ? by_path : by_site;
+}
 
 // One MPI call of the application, from entry to return.  Determines whether it is the outermost MPI call of its
 // thread, and counts it.
@@ -217,7 +228,7 @@ class Call {
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
     nested_ = thread_.is_inside(frame);
     if (nested_) return;
-    if (__atomic_load_n(&must_locate_calls, __ATOMIC_RELAXED)) {
+    if (must_locate_calls) {
       Site site = site_;  // a copy: taking the address of a member would force this object into memory
       nested_ = !locate(thread_, op, site, frame);
       site_ = site;
@@ -454,22 +465,23 @@ class Call {
 
 // A plain call that is in the call cache.  Calls no function before MPI, so that the arguments stay in their registers.
 // After MPI it needs only the cache entry.
-template <unsigned parts>
+template <unsigned parts, bool by_path>
 class CachedPath {
  public:
   template <class... Words>
   __attribute__((always_inline)) CachedPath(Op op, Site caller, std::uint64_t object, Words... words) noexcept
-      : thread_(current_thread) {
+      : thread_(current_thread), site_(caller) {
     asm volatile(".cfi_personality 0x1b, commlens_personality");
-    if (__builtin_expect(!is_outer_call(thread_), 0)) return;
-    const Calls kind = calls();
-    if (__builtin_expect(kind != Calls::plain, 0)) {
-      if (kind == Calls::paths) find_by_path(op, caller, object, words...);
-      return;
+    if (__builtin_expect(!is_plain_call(thread_), 0)) return;
+    Site site = caller;
+    if constexpr (by_path) {
+      if (__builtin_expect(thread_->paths == nullptr, 0)) return;
+      site = thread_->paths->find(caller, static_cast<const char*>(__builtin_frame_address(0)));
+      if (__builtin_expect(site == 0, 0)) return;
     }
     const std::uint64_t subject = CachedCall::subject_of(op, object);
     const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
-    cached_ = thread_->call_cache->find(caller, subject, freed, words...);
+    cached_ = thread_->call_cache->find(site, subject, freed, words...);
   }
   bool is_cached() const noexcept { return __builtin_expect(cached_ != nullptr, 1); }
 
@@ -529,22 +541,14 @@ class CachedPath {
   // False if a callback has changed the region, or if this thread has something else to do now, for example because
   // another thread has paused counting.
   bool is_as_cached(Ticks end) const noexcept { return cached_->region == thread_->region() && !thread_->is_due(end); }
-  template <class... Words>
-  __attribute__((always_inline)) void find_by_path(Op op, Site caller, std::uint64_t object, Words... words) noexcept {
-    if (thread_->paths == nullptr) return;
-    const Site path = thread_->paths->find(caller, static_cast<const char*>(__builtin_frame_address(0)));
-    if (path == 0) return;
-    const std::uint64_t subject = CachedCall::subject_of(op, object);
-    const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
-    cached_ = thread_->call_cache->find(path, subject, freed, words...);
-  }
   __attribute__((always_inline)) void begin(Op op, std::uint64_t comm, CurrentCall::CommBy comm_by) noexcept {
     thread_->call_cache->look_ahead(*cached_);
     thread_->enter(static_cast<char*>(__builtin_frame_address(0)));
-    begin_call(thread_->current, comm, time_stamp(), cached_->site, op, comm_by);
+    begin_call(thread_->current, comm, time_stamp(), by_path ? cached_->site : site_, op, comm_by);
   }
 
   Thread* const thread_;
+  const Site site_;
   CachedCall* cached_ = nullptr;
 };
 
