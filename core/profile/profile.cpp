@@ -332,13 +332,8 @@ bool Profile::add(const char* bytes, std::size_t size) {
   dictionary.add_rank(data.rank.facts.rank);
   world_size = std::max(world_size, data.rank.facts.rank + 1);
 
-  std::vector<std::uint32_t> site_numbers{0};
+  const std::vector<std::uint32_t> site_numbers = add_sites(data);
   const auto site_at = [&](std::uint32_t n) { return n < site_numbers.size() ? site_numbers[n] : 0; };
-  for (SiteFacts& site : data.sites) {
-    site.caller = site_at(site.caller);
-    site_numbers.push_back(dictionary.site(std::move(site)));
-  }
-
   std::vector<std::uint32_t> region_numbers{0};
   const auto region_at = [&](std::uint32_t n) { return n < region_numbers.size() ? region_numbers[n] : 0; };
   for (RegionFacts& region : data.regions)
@@ -384,6 +379,16 @@ bool Profile::add(const char* bytes, std::size_t size) {
     add_oddities(oddities, {{notice.kind, {data.rank.facts.rank, std::move(notice.text), 1}}});
   ranks.push_back(std::move(data.rank));
   return true;
+}
+
+// Returns the numbers of a rank's call sites, which come after their callers.
+std::vector<std::uint32_t> Profile::add_sites(RankData& data) {
+  std::vector<std::uint32_t> numbers{0};
+  for (SiteFacts& site : data.sites) {
+    site.caller = site.caller < numbers.size() ? numbers[site.caller] : 0;
+    numbers.push_back(dictionary.site(std::move(site)));
+  }
+  return numbers;
 }
 
 void Profile::add_regions(RankData& data, const std::vector<std::uint32_t>& numbers) {

@@ -214,6 +214,7 @@ class Profile : public Catalogue {
   static void read_samples(WireReader& in, RankData& data);
   static void read_channels_of(WireReader& in, RankData& data);
   void add_cells(RankData& data);  // pre: their keys have the numbers of this profile
+  std::vector<std::uint32_t> add_sites(RankData& data);
   void add_regions(RankData& data, const std::vector<std::uint32_t>& numbers);
   void settle_regions(const Dictionary::Numbers& numbers);
   void settle_slices(const Dictionary::Numbers& numbers);

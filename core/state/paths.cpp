@@ -22,7 +22,9 @@
 #include "core/base/memory.h"
 #include "core/state/sites.h"
 
-extern "C" void* __libc_stack_end;  // of the main thread; the dynamic linker defines it
+// Of the main thread; the dynamic linker defines it.
+// NOLINTNEXTLINE(readability-identifier-naming,bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+extern "C" void* __libc_stack_end;
 
 namespace commlens {
 namespace {
