@@ -56,7 +56,7 @@ def shown(target: Path, comparison: dict[str, Any] | None = None) -> Iterator[Br
     """Show the page of the recorded profile, whatever debug information this machine has."""
     with (
         open_profile(str(PROFILE)) as connection,
-        patch("commlens.page.facts.callsite_labels", lambda _, ids: {id: f"record+{id}" for id in ids}),
+        patch("commlens.page.facts.distinct_labels", lambda _, ids: {id: f"record+{id}" for id in ids}),
     ):
         target.write_text(page(connection, PROFILE, comparison=comparison), encoding="utf-8")
     with browser() as found:
