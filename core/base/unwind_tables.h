@@ -16,8 +16,8 @@ struct UnwindTables {
 // Returns false if no object contains `pc`, or if it has no table.
 using FindTables = bool (*)(std::uint64_t pc, UnwindTables& tables);
 
-// Asks _dl_find_object(), which takes no lock: a signal handler, or a callback that the dynamic linker calls with its
-// lock held, may unwind.  Before glibc 2.35, and for unusual objects, uses find_tables_by_iteration().
+// Asks _dl_find_object(), which takes no lock, so that it is safe in a signal handler and in a callback of the dynamic
+// linker, which holds its lock.  Before glibc 2.35, and for unusual objects, uses find_tables_by_iteration().
 bool find_tables(std::uint64_t pc, UnwindTables& tables) noexcept;
 
 // Asks dl_iterate_phdr(), which takes a lock of the dynamic linker and visits all objects.

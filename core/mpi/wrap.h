@@ -206,7 +206,7 @@ inline constexpr bool has_plain_calls = false;
 #endif
 #define COMMLENS_APART __attribute__((noinline))  // neither is inlined into the other
 
-// Chooses the wrapper of a procedure that has a second one, which exists for call sites and for call paths.
+// Chooses the wrapper of a procedure that has two more for plain calls: one for call sites, and one for call paths.
 template <class Function>
 Function* chosen(Function* by_site, Function* by_path, Function* first) noexcept {
   if (!has_plain_calls) return first;

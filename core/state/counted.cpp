@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/counted.h"
-#include "core/state/paths.h"
 
 #include <algorithm>
 
+#include "core/state/paths.h"
 #include "core/state/sites.h"
 #include "core/state/sums.h"
 #include "core/state/threads.h"

@@ -22,7 +22,7 @@ from commlens.page.facts import read_facts
 from commlens.profile import open_profile
 from commlens.reports.query import Selection, Shape
 from commlens.reports.report import read_report
-from commlens.symbols.callsites import callsite_labels
+from commlens.symbols.callsites import callsite_frames
 from commlens.symbols.paths import PathTree, distinct_labels, path_of, read_callers
 
 pytestmark = pytest.mark.skipif(
@@ -90,7 +90,7 @@ def test_a_path_has_the_functions_from_the_outside_in(profile: Path, solver: Pat
     with open_profile(str(profile)) as connection:
         tree = PathTree(connection, sites)
         assert [tree.path_text(site) for site in sites] == PATHS
-        labels = callsite_labels(connection, sites)
+        labels = {site: frames[0].label for site, frames in callsite_frames(connection, sites).items()}
         assert [labels[site] for site in sites] == [path.split(" > ")[-1] for path in PATHS]
         callers = read_callers(connection)
         for site, (_, offsets) in zip(sites, recorded(solver)):
@@ -218,7 +218,7 @@ def test_rows_of_the_flat_form_are_those_of_sql(run: Run, profile: Path) -> None
     assert found == wanted
 
 
-# Calls and time of everything below a call site, by the callers in the file.
+# Calls and time of each call site and of all that it leads to, from column `caller`.
 BELOW_SQL = """
 WITH RECURSIVE above(site, caller) AS (
   SELECT id, id FROM callsite UNION SELECT site, callsite.caller FROM above JOIN callsite ON callsite.id = above.caller

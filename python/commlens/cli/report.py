@@ -221,7 +221,7 @@ def _refuse(by: str, *, unfold: bool, waiting: bool, is_part: bool) -> None:
 def _with_paths(
     shape: Shape, *, tree: bool, flat: bool, depth: int | None, wrappers: tuple[str, ...]
 ) -> Shape:
-    """Return a shape with the options of call paths; refuse them without call sites, and those that contradict each other."""
+    """Add the options of call paths to a shape. Refuse them without --callsites, and --flat together with --depth."""
     for option, is_asked in (("--flat", flat), ("--depth", depth), ("--wrapper", wrappers)):
         if is_asked and not shape.callsites:
             raise click.UsageError(f"{option} is for call sites: use it with --callsites")

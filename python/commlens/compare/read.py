@@ -18,8 +18,7 @@ from commlens.reports.settings import Setting, read_settings
 from commlens.selection.conditions import PREDEFINED
 from commlens.selection.names import matching_operations
 from commlens.selection.sizes import NULL_BIN
-from commlens.symbols.callsites import callsite_frames
-from commlens.symbols.paths import distinct_labels, has_paths, path_of, read_callers
+from commlens.symbols.paths import has_paths, labelled_frames, path_of, read_callers
 
 FAMILY_SQL = """\
 SELECT family.*, module, build_id, callsite.offset
@@ -164,7 +163,7 @@ def read_families(connection: sqlite3.Connection) -> dict[int, Family]:
     rows = [dict(row) for row in connection.execute(FAMILY_SQL)]
     parents = rooted({row["family"]: row["parent"] for row in rows})
     sites = {row["callsite"] for row in rows if row["callsite"]}
-    labels, frames = distinct_labels(connection, sites), callsite_frames(connection, sites)
+    labelled = labelled_frames(connection, sites)
     callers = read_paths(connection, sites)
     members: dict[int, set[int]] = {}
     for owner, member in connection.execute(MEMBER_SQL):
@@ -172,10 +171,10 @@ def read_families(connection: sqlite3.Connection) -> dict[int, Family]:
     found = {}
     for row in rows:
         site = None
-        label = labels.get(row["callsite"] or 0, "")
+        label, frame = labelled.get(row["callsite"] or 0, ("", None))
         if row["offset"] is not None:
             module = PurePosixPath(row["module"] or "").name
-            function = frames[row["callsite"]][0].function
+            function = frame.function if frame else ""
             site = Site(
                 module, row["build_id"] or "", row["offset"], function, callers.get(row["callsite"], ())
             )

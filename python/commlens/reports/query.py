@@ -129,7 +129,7 @@ class Shape:
     depth : int or None
         Show call paths only to this number of functions, from the outermost.
     wrappers : tuple of str
-        Patterns of functions that are no call sites of their own: their callers are.
+        Patterns of functions that only pass calls on to MPI. The call site is where they were called.
     """
 
     by: str = "family"

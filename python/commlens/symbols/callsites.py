@@ -155,8 +155,3 @@ def callsite_frames(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[
             for offset, resolved in ask_addr2line(module, sorted(offsets)).items():
                 frames.update(dict.fromkeys(offsets[offset], resolved))
     return frames
-
-
-def callsite_labels(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
-    """Return a label for each of the call sites, without their callers."""
-    return {site: frames[0].label for site, frames in callsite_frames(connection, ids).items()}

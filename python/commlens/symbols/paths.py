@@ -14,13 +14,13 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import NamedTuple
 
-from commlens.symbols.callsites import Frame, callsite_frames, callsite_labels
+from commlens.symbols.callsites import Frame, callsite_frames
 
 ARROW = " > "
 MOST_LEVELS = 128
-"""Frames of a path that are told apart, from the outermost; calls of deeper ones are of the last."""
+"""Depth of the tree; the calls of deeper functions are added to the last one."""
 MOST_TOLD = 64
-"""Frames of a label that tells apart two paths."""
+"""The most frames that a label has, to differ from that of another path."""
 
 START_UP = {
     "_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "start_thread", "clone", "__clone",
@@ -261,13 +261,20 @@ def on_paths(callers: Callers, sites: Iterable[int]) -> set[int]:
 
 def distinct_labels(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
     """Return a label for each of the call sites; where two read alike, both also have callers, or else their numbers."""
+    return {site: label for site, (label, _) in labelled_frames(connection, ids).items()}
+
+
+def labelled_frames(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[str, Frame]]:
+    """Return the label of distinct_labels() and the innermost frame of each of the call sites."""
     if not has_paths(connection):
-        return callsite_labels(connection, ids)
+        return {
+            site: (frames[0].label, frames[0]) for site, frames in callsite_frames(connection, ids).items()
+        }
     tree = PathTree(connection, set(ids))
-    labels = {}
+    labels: dict[int, str] = {}
     for label, sites in tree.alike(tree.leaf).items():
         labels.update(told_apart(tree, sites) if len(sites) > 1 else {sites[0]: label})
-    return labels
+    return {site: (label, tree.frame(tree.shown[site])) for site, label in labels.items()}
 
 
 def told_apart(tree: PathTree, sites: Sequence[int]) -> dict[int, str]:
