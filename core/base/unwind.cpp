@@ -8,10 +8,16 @@
 namespace commlens {
 namespace {
 
-// Reads stack words, many at a time, because each read is a system call.
+// Reads stack words.  Those that may be missing it reads many at a time, because each read is a system call.
 class StackReader {
  public:
+  StackReader(std::uint64_t sp, std::uint64_t stack_end) noexcept : sp_(sp), stack_end_(stack_end) {}
+
   bool read(std::uint64_t at, std::uint64_t& value) noexcept {
+    if (at >= sp_ && at < stack_end_) {
+      value = __atomic_load_n(reinterpret_cast<const std::uint64_t*>(at), __ATOMIC_RELAXED);
+      return true;
+    }
     if (at - first_ >= bytes_ && !fill(at)) return false;
     value = block_[(at - first_) / sizeof value];
     return true;
@@ -32,6 +38,7 @@ class StackReader {
     return false;
   }
 
+  const std::uint64_t sp_, stack_end_;
   std::uint64_t first_ = 0, bytes_ = 0;
   std::uint64_t block_[most / sizeof(std::uint64_t)];
 };
@@ -55,7 +62,8 @@ class Walk {
         fp_{FramePointer::passed, frame.fp},
         words_(words),
         most_words_(most_words),
-        find_(find) {}
+        find_(find),
+        stack_(frame.sp, frame.stack_end) {}
 
   // Goes on to the caller.  A failed step leaves words and uses_fp unchanged.
   Step step() noexcept {

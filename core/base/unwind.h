@@ -19,6 +19,9 @@ struct StackFrame {
   std::uint64_t pc;  // the return address of the call
   std::uint64_t sp;  // the stack pointer after the return
   std::uint64_t fp;  // rbp
+  // Words from sp to here belong to the thread's stack and are read directly, all others by a system call that fails
+  // where memory is missing.  0: unknown.
+  std::uint64_t stack_end = 0;
 };
 
 struct StackWord {
@@ -49,9 +52,12 @@ Unwound unwind(StackFrame frame, std::uint64_t* returns, int most, StackWord* wo
 // Compares strictly in order and stops at the first difference.  Each address was computed from the words before it:
 // only if these are equal, the address is known to lie in a live frame, and the stack may have been unmapped there
 // otherwise.  The relaxed atomic load keeps the compiler from reading ahead.
+inline bool is_unchanged(const StackWord& word) noexcept {
+  return __atomic_load_n(word.at, __ATOMIC_RELAXED) == word.value;
+}
 inline bool are_unchanged(const StackWord* words, int count) noexcept {
   for (const StackWord *word = words, *const end = words + count; word != end; ++word) {
-    if (__atomic_load_n(word->at, __ATOMIC_RELAXED) != word->value) return false;
+    if (!is_unchanged(*word)) return false;
   }
   return true;
 }

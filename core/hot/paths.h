@@ -12,14 +12,22 @@ inline constexpr bool is_path(Site site) noexcept { return (site & path_bit) != 
 
 // A call path at one depth of the stack, and the words of the stack that prove it.
 struct KnownPath {
-  Site caller;  // return address of the wrapper; 0: never used
+  static constexpr int group = 4;  // the words compared in a turn of the loop; the last word fills up the last group
+  Site caller;                     // return address of the wrapper; 0: never used
   const char* frame;
   Site path;
-  int words;
-  StackWord word[1];  // as many as fit into a slot
+  std::int64_t groups;    // at least 1
+  StackWord word[group];  // as many groups as fit into a slot
 
-  bool is(Site site, const char* at) const noexcept {
-    return caller == site && frame == at && are_unchanged(word, words);
+  __attribute__((always_inline)) bool is(Site site, const char* at) const noexcept {
+    if (caller != site || frame != at) return false;
+    const StackWord* w = word;
+    std::int64_t left = groups;
+    do {  // in order, see are_unchanged()
+      if (!is_unchanged(w[0]) || !is_unchanged(w[1]) || !is_unchanged(w[2]) || !is_unchanged(w[3])) return false;
+      w += group;
+    } while (--left != 0);
+    return true;
   }
 };
 
@@ -31,7 +39,9 @@ struct PathCache {
   std::uint64_t slot_bytes;
   std::uint64_t turn;             // of the slots of a pair, which one is replaced next
   const char *stack, *stack_end;  // of the thread
-  alignas(64) char slot[64];      // or more
+  alignas(64) char slot[128];     // or more
+
+  static PathCache none;  // stays empty; for threads without memory for their own
 
   KnownPath& place(Site caller, const char* frame) noexcept {
     const std::uint64_t mixed = (caller + reinterpret_cast<std::uint64_t>(frame)) * 0xa8948c893b618677u;
@@ -40,12 +50,17 @@ struct PathCache {
   KnownPath& neighbor(KnownPath& place) noexcept {
     return *reinterpret_cast<KnownPath*>(slot + ((reinterpret_cast<char*>(&place) - slot) ^ slot_bytes));
   }
-  // Returns the path of a wrapper with this return address and frame, or 0.
-  __attribute__((always_inline)) Site find(Site caller, const char* frame) noexcept {
-    KnownPath* known = &place(caller, frame);
-    if (__builtin_expect(known->is(caller, frame), 1)) return known->path;
-    known = &neighbor(*known);
-    return known->is(caller, frame) ? known->path : 0;
+  // Returns the path of a wrapper with this return address and frame, or null.
+  __attribute__((always_inline)) const KnownPath* find(Site caller, const char* frame) noexcept {
+    KnownPath* const first = &place(caller, frame);
+    if (__builtin_expect(first->is(caller, frame), 1)) return first;
+    return find_second(*this, *first, caller, frame);
+  }
+  // Not inlined: keeps its registers out of the wrappers' fast path.
+  static __attribute__((noinline)) const KnownPath* find_second(PathCache& cache, KnownPath& first, Site caller,
+                                                                const char* frame) noexcept {
+    const KnownPath& second = cache.neighbor(first);
+    return second.is(caller, frame) ? &second : nullptr;
   }
 };
 
@@ -55,8 +70,8 @@ struct PathCache {
 Site add_path(PathCache& cache, Site caller, Site site, const char* frame) noexcept;
 
 inline Site path_of(PathCache& cache, Site caller, Site site, const char* frame) noexcept {
-  const Site known = cache.find(caller, frame);
-  return __builtin_expect(known != 0, 1) ? known : add_path(cache, caller, site, frame);
+  const KnownPath* const known = cache.find(caller, frame);
+  return __builtin_expect(known != nullptr, 1) ? known->path : add_path(cache, caller, site, frame);
 }
 
 }  // namespace commlens

@@ -118,7 +118,7 @@ struct Thread {
   SliceLog slices;
   TableOf<PeerCell> peers;
   CallCache* call_cache = &CallCache::none;
-  PathCache* paths;   // null: a call path is one return address
+  PathCache* paths = &PathCache::none;
   PeerCell nobody;    // dummy cell for calls without a message
   Thread* next;       // list of all threads, for collection
   Thread* next_idle;  // list of those whose thread has ended

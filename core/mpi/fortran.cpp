@@ -15,6 +15,7 @@
 #include "core/mpi/bind.h"
 #include "core/mpi/fortran_forms.h"
 #include "core/mpi/state.h"
+#include "core/state/paths.h"
 #include "core/process/modules.h"
 
 extern "C" {
@@ -85,7 +86,7 @@ bool from_fortran(Op op, Site& site, const char* frame) noexcept {
 bool locate(Thread& thread, Op op, Site& site, const char* frame) noexcept {
   const Site caller = site;
   if (fortran_bindings.count != 0 && !from_fortran(op, site, frame)) return false;
-  if (thread.paths != nullptr) site = path_of(*thread.paths, caller, site, frame);
+  if (most_frames() > 1) site = path_of(*thread.paths, caller, site, frame);
   return true;
 }
 

@@ -475,9 +475,10 @@ class CachedPath {
     if (__builtin_expect(!is_plain_call(thread_), 0)) return;
     Site site = caller;
     if constexpr (by_path) {
-      if (__builtin_expect(thread_->paths == nullptr, 0)) return;
-      site = thread_->paths->find(caller, static_cast<const char*>(__builtin_frame_address(0)));
-      if (__builtin_expect(site == 0, 0)) return;
+      const KnownPath* const known =
+          thread_->paths->find(caller, static_cast<const char*>(__builtin_frame_address(0)));
+      if (__builtin_expect(known == nullptr, 0)) return;
+      site = known->path;
     }
     const std::uint64_t subject = CachedCall::subject_of(op, object);
     const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);

@@ -77,25 +77,32 @@ Site number_of(const Site* addresses, int n) noexcept try {
   return 0;
 }
 
-// The frames around a wrapper, and the words of the stack that prove them.
+// The frames around a wrapper, and the words of the stack that prove them: at least one.
 struct Stack {
   Site returns[longest + in_binding];
   StackWord word[words_of_frame * (longest + in_binding) + 2];
   int frames = 0, words = 0;
 
-  void unwind_from(Site caller, const char* frame, int most) noexcept {
+  void unwind_from(Site caller, const char* frame, const char* stack_end, int most) noexcept {
     const auto* const at = reinterpret_cast<const std::uint64_t*>(frame);
     returns[0] = at[1];
     StackWord* const further = word + 2;
     const int room = static_cast<int>(std::size(word)) - 2;
-    const Unwound found =
-        unwind({at[1], reinterpret_cast<std::uint64_t>(at + 2), at[0]}, returns + 1, most - 1, further, room);
+    const StackFrame first{at[1], reinterpret_cast<std::uint64_t>(at + 2), at[0],
+                           reinterpret_cast<std::uint64_t>(stack_end)};
+    const Unwound found = unwind(first, returns + 1, most - 1, further, room);
     frames = 1 + found.frames;
-    if (at[1] != caller) word[words++] = {at + 1, at[1]};  // else the key of the cache has it
+    // The key of the cache has the return address, unless it was called by a Fortran binding.
+    if (at[1] != caller || found.words == 0) word[words++] = {at + 1, at[1]};
     if (found.uses_fp) word[words++] = {at, at[0]};
     words = static_cast<int>(std::copy(further, further + found.words, word + words) - word);
   }
 };
+
+// Returns the end of the thread's stack; null if the frame lies on one that the program has made.
+const char* stack_end_of(const PathCache& cache, const char* frame) noexcept {
+  return cache.stack <= frame && frame < cache.stack_end ? cache.stack_end : nullptr;
+}
 
 // Returns whether a word can be read without a check, now and whenever the words before it are the same.  Unwind tables
 // of hand-written code may be wrong, so that a word lies elsewhere.  On a stack that the program has made, we only know
@@ -103,26 +110,30 @@ struct Stack {
 bool is_on_stack(const PathCache& cache, const char* frame, const StackWord& word) noexcept {
   constexpr std::ptrdiff_t near = 64 << 10;
   const auto* const at = reinterpret_cast<const char*>(word.at);
-  const bool is_own = cache.stack <= frame && frame < cache.stack_end;
-  return frame <= at && (is_own ? at < cache.stack_end : at - frame < near);
+  const char* const end = stack_end_of(cache, frame);
+  return frame <= at && (end != nullptr ? at < end : at - frame < near);
 }
 
 void remember(PathCache& cache, Site caller, const char* frame, Site path, const Stack& stack) noexcept {
+  if (&cache == &PathCache::none) return;
   const std::size_t room = (cache.slot_bytes - offsetof(KnownPath, word)) / sizeof(StackWord);
+  const auto words = static_cast<std::size_t>(stack.words), groups = (words + KnownPath::group - 1) / KnownPath::group;
   const auto is_sure = [&](const StackWord& word) { return is_on_stack(cache, frame, word); };
-  if (static_cast<std::size_t>(stack.words) > room || !std::all_of(stack.word, stack.word + stack.words, is_sure))
-    return;
+  if (groups * KnownPath::group > room || !std::all_of(stack.word, stack.word + words, is_sure)) return;
   KnownPath* slot = &cache.place(caller, frame);
   if (slot->caller != 0 && (cache.neighbor(*slot).caller == 0 || (++cache.turn & 1) != 0))
     slot = &cache.neighbor(*slot);
   slot->caller = caller;
   slot->frame = frame;
   slot->path = path;
-  slot->words = stack.words;
-  std::copy(stack.word, stack.word + stack.words, slot->word);
+  slot->groups = static_cast<std::int64_t>(groups);
+  StackWord* const behind = std::copy(stack.word, stack.word + words, slot->word);
+  std::fill(behind, slot->word + groups * KnownPath::group, behind[-1]);
 }
 
 }  // namespace
+
+PathCache PathCache::none;
 
 void choose_frames(unsigned long wanted) noexcept {
   frame_limit = static_cast<unsigned>(std::clamp<unsigned long>(wanted, 1, longest));
@@ -131,18 +142,18 @@ void choose_frames(unsigned long wanted) noexcept {
 unsigned most_frames() noexcept { return frame_limit; }
 
 PathCache* new_path_cache() noexcept {
-  if (frame_limit < 2) return nullptr;
+  if (frame_limit < 2) return &PathCache::none;
   std::size_t bytes = 64;
   while (bytes < offsetof(KnownPath, word) + sizeof(StackWord) * (2 + words_of_frame * frame_limit / 2)) bytes *= 2;
   auto* const cache = static_cast<PathCache*>(map_memory(sizeof(PathCache) + PathCache::slots * bytes));
-  if (cache == nullptr) return nullptr;
+  if (cache == nullptr) return &PathCache::none;
   cache->mask = (PathCache::slots - 1) * bytes;
   cache->slot_bytes = bytes;
   return cache;
 }
 
 void use_path_cache(PathCache* cache) noexcept {
-  if (cache == nullptr) return;
+  if (cache == &PathCache::none) return;
   if (getpid() == static_cast<pid_t>(syscall(SYS_gettid))) {
     constexpr std::size_t most = 1u << 30;
     rlimit limit{};
@@ -165,12 +176,13 @@ void use_path_cache(PathCache* cache) noexcept {
 Site add_path(PathCache& cache, Site caller, Site site, const char* frame) noexcept {
   const int saved = errno;
   const auto wanted = static_cast<int>(frame_limit);
+  const char* const end = stack_end_of(cache, frame);
   Stack stack;
-  stack.unwind_from(caller, frame, wanted);
+  stack.unwind_from(caller, frame, end, wanted);
   const Site* first = std::find(stack.returns, stack.returns + stack.frames, site);
   if (first != stack.returns) {  // frames of a Fortran binding come first
     stack = Stack{};
-    stack.unwind_from(caller, frame, wanted + in_binding);
+    stack.unwind_from(caller, frame, end, wanted + in_binding);
     first = std::find(stack.returns, stack.returns + std::min(stack.frames, in_binding), site);
   }
   const auto inner = static_cast<int>(first - stack.returns);

@@ -9,10 +9,10 @@ namespace commlens {
 void choose_frames(unsigned long wanted) noexcept;
 unsigned most_frames() noexcept;
 
-// Returns an empty cache; null if call paths have one frame, or without memory.
+// Returns an empty cache; PathCache::none if call paths have one frame, or without memory.
 PathCache* new_path_cache() noexcept;
 
-// The calling thread uses the cache from now on.  Does nothing if it is null.
+// The calling thread uses the cache from now on.
 void use_path_cache(PathCache* cache) noexcept;
 
 // Returns the return address that a call site stands for: of a path, the innermost.

@@ -168,6 +168,25 @@ TEST(a_stack_that_cannot_be_read_has_no_callers) {
   CHECK(found.end == Unwound::cut);
 }
 
+TEST(words_below_the_end_of_the_stack_are_read_directly_with_the_same_result) {
+  at_probe = [] {
+    // All words, some of them, and none are read directly.
+    for (const std::uint64_t bytes : {std::uint64_t{1} << 16, std::uint64_t{96}, std::uint64_t{0}}) {
+      StackFrame frame = probed.frame;
+      frame.stack_end = frame.sp + bytes;
+      std::uint64_t returns[Probed::most_returns];
+      StackWord words[Probed::most_words];
+      const Unwound found = unwind(frame, returns, 8, words, Probed::most_words);
+      CHECK_EQ(found.frames, 8);
+      CHECK_EQ(text_of({returns, returns + 8}), text_of(probed.expected(8)));
+      CHECK(are_unchanged(words, found.words));
+      for (int i = 0; i < found.words; ++i) CHECK(words[i].at == probed.words[i].at);
+    }
+  };
+  call_chain({5, 3, 6, 1, 0, 2, 4, 1});
+  at_probe = nullptr;
+}
+
 TEST(too_few_words_cut_at_the_last_complete_frame) {
   at_probe = [] {
     const Probed whole = probed;
