@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real applications, unmodified, as Debian packages them.
 
-Each runs three times: alone, under commlens, and under `apps_counter.c`, a preloaded library that counts MPI calls
-and shares nothing with commlens.  Output and exit code must be those of the run alone, and the profile must have the
-calls the counter counted, per procedure and communicator size.
+Each runs four times: alone, under commlens, under commlens with call paths, and under `apps_counter.c`, a preloaded
+library that counts MPI calls and shares nothing with commlens.  Output and exit code must be those of the run alone, and
+the profiles must have the calls the counter counted, per procedure and communicator size.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ APPS = {
         ("hydrogen.inp",),
         # The time column of an SCF step; then everything from the table of timings on.
         scrub=((r"^( +\d+ \S+ +\S+ +)\d+\.\d", r"\1#"), (r"(?s)\n -+\n - +-\n - +T I M I N G.*", "")),
-        drop=r"PROGRAM (STARTED|ENDED|STOPPED|RAN|PROCESS)|MEMORY\||/|app-(off|run)",
+        drop=r"PROGRAM (STARTED|ENDED|STOPPED|RAN|PROCESS)|MEMORY\||/|app-(off|run|pat)",
         varies={"MPI_Comm_size": BINDING},
     ),
     "nwchem": App(
@@ -136,17 +136,22 @@ class Run:
 
 @dataclass(frozen=True)
 class Runs:
-    """An application alone, under commlens and under the counter."""
+    """An application alone, under commlens, also with call paths, and under the counter."""
 
     app: App
     alone: Run
     under: Run
+    with_paths: Run
     counted: Run
+
+    def profiled(self, how: str) -> Run:
+        """Return the run under commlens, "run", or with call paths, "paths"."""
+        return self.with_paths if how == "paths" else self.under
 
 
 def run(mpi: Mpi, app: App, how: str) -> Run:
-    """Run `app` in a directory of its own: "off" (alone), "run" (under commlens), or "count"."""
-    where = mpi.fresh(f"app-{how}")
+    """Run `app` in a directory of its own: "off" (alone), "run" (under commlens), "paths", or "count"."""
+    where = mpi.fresh(f"app-{how[:3]}")  # some print the path, and wrap it by its length
     for name in app.inputs:
         shutil.copy(INPUTS / name, where)
     if app.prepare:
@@ -160,8 +165,10 @@ def run(mpi: Mpi, app: App, how: str) -> Run:
     if how == "count":
         env["APPS_COUNTER"] = str(where / "calls")
         preload = [mpi.compile(HERE / "apps_counter.c", None, "-ldl", shared=True)]
+    if how == "paths":
+        env["COMMLENS_FRAMES"] = "64"
     argv = [installed(program, app.package), *arguments]
-    mode = "run" if how == "run" else "off"
+    mode = "run" if how in ("run", "paths") else "off"
     return Run(mpi.run(app.ranks, argv, env, 120, mode=mode, preload=preload, cwd=where), where)
 
 
@@ -207,24 +214,26 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """Return the three runs of one application."""
     app = APPS[request.param]
     mpi = Mpi(app.mpi, tmp_path_factory.mktemp(request.param))
-    return Runs(app, *(run(mpi, app, how) for how in ("off", "run", "count")))
+    return Runs(app, *(run(mpi, app, how) for how in ("off", "run", "paths", "count")))
 
 
-def test_the_output_is_what_it_is_without_commlens(runs: Runs) -> None:
-    alone, under = runs.alone.result, runs.under.result
+@pytest.mark.parametrize("how", ["run", "paths"])
+def test_the_output_is_what_it_is_without_commlens(runs: Runs, how: str) -> None:
+    alone, under = runs.alone.result, runs.profiled(how).result
     assert alone.rc == 0, f"fails without commlens: {alone}"
     assert under.rc == alone.rc, under
     assert len(said(runs.app, runs.alone)) > (10 if runs.app.keep or runs.app.drop else 0), (
         "little left to compare"
     )
-    assert said(runs.app, runs.under) == said(runs.app, runs.alone)
+    assert said(runs.app, runs.profiled(how)) == said(runs.app, runs.alone)
     errors = [line for line in under.stderr.splitlines() if not line.startswith("commlens")]
     assert sorted(errors) == sorted(alone.stderr.splitlines())
 
 
-def test_the_profile_has_the_calls_that_were_made(runs: Runs) -> None:
+@pytest.mark.parametrize("how", ["run", "paths"])
+def test_the_profile_has_the_calls_that_were_made(runs: Runs, how: str) -> None:
     app = runs.app
-    profile = runs.under.result.open()
+    profile = runs.profiled(how).result.open()
     totals, by_size = counted(runs.counted.where, app.ranks)
     assert sum(totals.values()) > 1000, "the counter saw no application"
     fixed = totals.keys() - app.varies.keys() - POLLING.keys()
@@ -253,3 +262,16 @@ def test_the_profile_has_the_calls_that_were_made(runs: Runs) -> None:
     )
     expected = {key: calls for key, calls in by_size.items() if key[0] in fixed}
     assert {key: measured_by_size[key] for key in expected} == expected
+
+
+def test_all_call_paths_begin_where_the_program_starts(runs: Runs) -> None:
+    # These applications call MPI in their main thread only, so a wrong or cut path would begin elsewhere.
+    rows = runs.with_paths.result.open().rows("SELECT id, module, offset, caller FROM callsite WHERE id > 0")
+    by_id = {row["id"]: row for row in rows}
+    first, frames = Counter(), 0
+    for row in rows:
+        while row["caller"] is not None:
+            row, frames = by_id[row["caller"]], frames + 1
+        first[row["module"], row["offset"]] += 1
+    assert len(first) == 1, first
+    assert frames > 2 * len(rows)
