@@ -64,9 +64,14 @@ equally. Messages with an unknown sender or receiver are included in totals, and
 and `family_operation` contain the rows of a report without options, `comm_total` and `comm_operation` those of
 `--unfold` ([tables.md](tables.md)).
 
-**Call sites** are stored as module and offset. They are shown as function, file and line if the machine where the profile
-is read has the module with the same build id, and `addr2line` (binutils). Otherwise they are shown as
-`module+0xoffset`.
+**Call sites** are stored as module and offset. They are shown as function, file and line if `commlens symbols` has stored
+these names in the profile. Otherwise they are shown so if the machine where the profile is read has the module with the
+same build id, and `addr2line` (binutils), or else as `module+0xoffset`.
+
+**Call paths** are call sites with callers, as many as the run recorded (`COMMLENS_FRAMES`). `report --callsites` shows them
+as a tree of functions, and `export --to folded` writes them. The other commands and the findings name the innermost
+function with file and line. They add callers, as in `halo > exchange halo.c:41`, where two call sites of one listing would
+read alike. Lines of one function are told apart only at the end of a path.
 
 **Exit codes.** 0: success, even if nothing matches. 1: `doctor` found that a run would not be profiled, or
 `matrix --check` found that sent and received counts differ. 2: the command line is invalid; the file is missing, not a

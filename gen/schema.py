@@ -130,8 +130,13 @@ def table_statements(spec: dict[str, Any]) -> list[str]:
     return [
         f"PRAGMA application_id = {spec['application_id']};",
         f"PRAGMA user_version = {spec['version']};",
-        *(create_table(name, table) for name, table in spec["table"].items()),
+        *(create_table(name, table) for name, table in written(spec).items()),
     ]
+
+
+def written(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables that the library writes, without those that a command of the reader adds."""
+    return {name: table for name, table in spec["table"].items() if not table.get("added_by")}
 
 
 def view_statements(spec: dict[str, Any]) -> list[str]:
@@ -208,7 +213,7 @@ def row_struct(name: str, table: dict[str, Any]) -> str:
 
 def rows_text(spec: dict[str, Any]) -> str:
     """Return generated/schema_rows.h."""
-    structs = "\n\n".join(row_struct(name, table) for name, table in spec["table"].items())
+    structs = "\n\n".join(row_struct(name, table) for name, table in written(spec).items())
     return f"""// SPDX-License-Identifier: Apache-2.0
 // DO NOT EDIT: written by gen/schema.py from spec/schema.toml.
 #pragma once
@@ -242,6 +247,7 @@ def python_relation(kind: str, name: str, entry: dict[str, Any]) -> str:
             ("key", tuple(key_of(entry))),
             ("since", entry.get("since", OLDEST)),
             ("former_name", entry.get("former_name", "")),
+            ("added_by", entry.get("added_by", "")),
         )
         if value and value != OLDEST
     )
@@ -285,6 +291,7 @@ class Relation(NamedTuple):
     key: tuple[str, ...] = ()
     since: int = {OLDEST}
     former_name: str = ""
+    added_by: str = ""
 '''
 """The types of the reader's module."""
 
@@ -331,9 +338,11 @@ META_NUMBERS = {numbers!r}
 SQL = "".join(
     [
         f"PRAGMA application_id = {{APPLICATION_ID}};\\nPRAGMA user_version = {{VERSION}};\\n",
-        *(relation.sql for relation in RELATIONS.values()),
+        *(relation.sql for relation in RELATIONS.values() if not relation.added_by),
     ]
 )
+
+ADDED_SQL = "".join(relation.sql for relation in RELATIONS.values() if relation.added_by)
 '''
 
 

@@ -56,7 +56,7 @@ IMPORTS: dict[str, str] = {
     "export": "base symbols profile selection",
     "frames": "base profile export page",
     "__init__": "annotate frames",
-    "cli": "base render profile selection reports findings jobs algorithms matrix overhead compare waiting charts page doctor export",
+    "cli": "base symbols render profile selection reports findings jobs algorithms matrix overhead compare waiting charts page doctor export",
     "__main__": "cli",
 }
 """The same for python/commlens/; each file beside its folders counts as a folder."""

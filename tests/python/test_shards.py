@@ -123,6 +123,7 @@ def test_all_that_is_known_of_regions_is_put_together(marked: Path, tmp_path: Pa
                 "setting",
                 "scope",
                 "spread",
+                "frame",
             ), table
     (parts / "index.db").unlink()
     result = run("sql", parts, "SELECT COUNT(*) FROM tag")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output files: written completely or not at all, and never over an existing file."""
+"""Output files: written completely or not at all; an existing file is only replaced by its changed copy."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import csv
 import errno
 import math
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -81,3 +82,53 @@ def _publish(temporary: Path, output: Path) -> None:
         except OSError:
             output.unlink()
             raise
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Provide the path of a copy of a file; at the end, the changed copy takes the place of the file.
+
+    The file is complete at any time, also if the process is killed. The copy has its permissions, and its owner if the
+    user may set it.
+
+    Raises
+    ------
+    CommlensError
+        The file is read-only, or another process has changed it meanwhile, or the copy cannot be written.
+    """
+    real = Path(os.path.realpath(path))
+    try:
+        facts = real.stat()
+        # The rename would also replace a read-only file.
+        if not facts.st_mode & 0o222 or not os.access(real, os.W_OK):
+            raise CommlensError(f"{path}: cannot be changed: it is read-only")
+        with tempfile.TemporaryDirectory(prefix=".commlens-", dir=real.parent) as folder:
+            copy = Path(folder, real.name)
+            shutil.copy2(real, copy)
+            yield copy
+            with copy.open("rb+") as file:
+                os.fsync(file.fileno())
+            shutil.copymode(real, copy)
+            with suppress(OSError):
+                os.chown(copy, facts.st_uid, facts.st_gid)
+            if state_of(real.stat()) != state_of(facts):
+                raise CommlensError(f"{path}: was changed by another process meanwhile; try again")
+            copy.replace(real)
+        _store_folder(real.parent)
+    except OSError as error:
+        raise CommlensError(f"{path}: cannot be changed: {error.strerror or error}") from None
+
+
+def state_of(facts: os.stat_result) -> tuple[int, int, int, int]:
+    """Return the facts that differ when a file was replaced or written."""
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+
+def _store_folder(folder: Path) -> None:
+    """Write the entries of a folder to the disk; some file systems do not support that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -34,7 +34,7 @@ COMMANDS = (
         "comms",
         "coverage",
     ),
-    *("sql", "schema", "export", "overhead", "doctor", "hang", "top", "recover", "merge", "clean"),
+    *("sql", "schema", "symbols", "export", "overhead", "doctor", "hang", "top", "recover", "merge", "clean"),
 )
 """Each is in the module of its name, which is imported when the command is used: all of them take 0.3 s."""
 

@@ -41,6 +41,7 @@ class Relation(NamedTuple):
     key: tuple[str, ...] = ()
     since: int = 2
     former_name: str = ""
+    added_by: str = ""
 
 
 RELATIONS: dict[str, Relation] = {
@@ -448,6 +449,29 @@ CREATE TABLE callsite ( -- Places in the application that call MPI, as call path
 );
 """,
         key=('id',),
+    ),
+    'frame': Relation(
+        'table',
+        'Functions of the call sites, as commlens symbols found them; only profiles to which this command was applied have this table. A call in functions that the compiler inlined into each other has a row for each of them.',
+        (
+            Column('callsite', 'INTEGER', '', 'The call site.', ref='callsite.id'),
+            Column('inlined', 'INTEGER', '', '0 for the function that makes the call; k for the one into which function k - 1 was inlined.', high=255),
+            Column('function', 'TEXT', '', 'Name of the function, of C++ without arguments.'),
+            Column('file', 'TEXT', '', 'Source file as in the debug information; empty if unknown.'),
+            Column('line', 'INTEGER', '', 'Line of the call in this file; 0 if unknown.', high=4294967295),
+        ),
+        """\
+CREATE TABLE frame ( -- Functions of the call sites, as commlens symbols found them; only profiles to which this command was applied have this table. A call in functions that the compiler inlined into each other has a row for each of them.
+  callsite INTEGER REFERENCES callsite(id), -- The call site.
+  inlined INTEGER, -- 0 for the function that makes the call; k for the one into which function k - 1 was inlined.
+  function TEXT, -- Name of the function, of C++ without arguments.
+  file TEXT, -- Source file as in the debug information; empty if unknown.
+  line INTEGER, -- Line of the call in this file; 0 if unknown.
+  PRIMARY KEY (callsite, inlined)
+) WITHOUT ROWID;
+""",
+        key=('callsite', 'inlined'),
+        added_by='commlens symbols',
     ),
     'key': Relation(
         'table',
@@ -1525,6 +1549,8 @@ META_NUMBERS = ('schema_version', 'elapsed_ns', 'ranks', 'ranks_collected', 'sli
 SQL = "".join(
     [
         f"PRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {VERSION};\n",
-        *(relation.sql for relation in RELATIONS.values()),
+        *(relation.sql for relation in RELATIONS.values() if not relation.added_by),
     ]
 )
+
+ADDED_SQL = "".join(relation.sql for relation in RELATIONS.values() if relation.added_by)

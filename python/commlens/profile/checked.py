@@ -144,7 +144,7 @@ class Checker:
         self.sources[name] = source = f"main.{shape.name}"
         if shape.is_other:
             self.complaints.append(f"table {name} was not written by commlens and is left out")
-        elif not shape.columns and self.version >= relation.since:
+        elif not shape.columns and self.version >= relation.since and not relation.added_by:
             self.complaints.append(f"table {name} is missing")
         missing = [c for c in relation.columns if c.name not in shape.columns]
         if not shape.columns or any(c.name in relation.key for c in missing):

@@ -123,14 +123,14 @@ def has_rows(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def has_table(connection: sqlite3.Connection, name: str) -> bool:
-    """Return whether a profile has a table, which older versions may lack.
+    """Return whether a profile has a table, which older versions may lack, or which a command adds.
 
-    A merged profile has all tables of the present version; those that its own version lacks are empty.
+    A merged profile has all tables of the present version; those that its files lack are empty.
     """
     sql = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?"
     if connection.execute(sql, (name,)).fetchone() is None:
         return False
-    is_always_there = version_of(connection) >= TABLES[name].since
+    is_always_there = version_of(connection) >= TABLES[name].since and not TABLES[name].added_by
     return is_always_there or has_rows(connection, name)
 
 

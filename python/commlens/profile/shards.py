@@ -37,7 +37,7 @@ ROWS = (
     *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "waiting"),
 )
 NAMES = ("comm", "comm_set", "op", "flow", "region", "metric", "tag", "callsite", "key")
-OF_INDEX = ("meta", "setting", "coverage", "shard", "clock", "sampled", "unsplit")
+OF_INDEX = ("meta", "setting", "coverage", "shard", "clock", "sampled", "unsplit", "frame")
 
 # Each shard has the usual values of its own block in table key; the rows of its cell_row are differences to them.
 CELLS = """
@@ -113,7 +113,7 @@ def merge(path: Path, into: Database) -> None:
     CommlensError
         No file can be read.
     """
-    into.executescript(_schema.SQL)
+    into.executescript(_schema.SQL + _schema.ADDED_SQL)
     with folder_of(path) as folder:
         into.guard(0)
         merging = Merging(path, folder, into)
