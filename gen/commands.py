@@ -66,7 +66,7 @@ and `family_operation` contain the rows of a report without options, `comm_total
 
 **Call sites** are stored as module and offset. They are shown as function, file and line if `commlens symbols` has stored
 these names in the profile. Otherwise they are shown so if the machine where the profile is read has the module with the
-same build id, and `addr2line` (binutils), or else as `module+0xoffset`.
+same build id or its debug information, and `addr2line` (binutils), or else as `module+0xoffset`.
 
 **Call paths** are call sites with callers, as many as the run recorded (`COMMLENS_FRAMES`). `report --callsites` shows them
 as a tree of functions, and `export --to folded` writes them. The other commands and the findings name the innermost

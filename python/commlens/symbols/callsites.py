@@ -3,20 +3,18 @@
 
 A profile stores a call site as module and offset. `commlens symbols` adds the names to it, in table `frame`. Call sites
 without stored names are resolved by `addr2line` from binutils, if the machine where the profile is read has addr2line and
-the module with the same build id. Otherwise module and offset are shown.
+the module with the same build id, or its debug information (debug_files.py). Otherwise module and offset are shown.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import stat
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from commlens.symbols.addr2line import Symbol, ask_addr2line
-from commlens.symbols.elf import build_id
+from commlens.symbols.addr2line import Symbol
+from commlens.symbols.debug_files import files_of, symbols_in
 
 
 class Frame(NamedTuple):
@@ -58,19 +56,6 @@ def stored_label(module: str, offset: int) -> str:
     return f"{PurePosixPath(module).name if module else 'unknown'}+0x{offset:x}"
 
 
-def may_be_read(module: str, *, is_own: bool) -> bool:
-    """Return whether addr2line may read a file that a profile names.
-
-    addr2line is not hardened against forged files. A profile of another user may therefore only name files of the
-    reader or of root.
-    """
-    try:
-        facts = os.stat(module)  # noqa: PTH116 - a name with a zero in it is a ValueError
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISREG(facts.st_mode) and (is_own or facts.st_uid in (0, os.geteuid()))
-
-
 def stored_symbols(connection: sqlite3.Connection) -> dict[int, list[Symbol]]:
     """Return the symbols that the profile has for its call sites, the innermost inlined function first."""
     found: dict[int, list[Symbol]] = {}
@@ -99,10 +84,8 @@ def callsite_frames(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[
             modules.setdefault((module or "", stored_id or ""), {}).setdefault(offset or 0, []).append(site)
     is_own = getattr(connection, "is_own", True)
     for (module, stored_id), offsets in modules.items():
-        if not (stored_id and module and may_be_read(module, is_own=is_own)):
-            continue
-        if build_id(Path(module)) == stored_id.lower():
-            for offset, symbols in ask_addr2line(module, sorted(offsets)).items():
-                resolved = [frame_of(symbol, module) for symbol in symbols]
-                frames.update(dict.fromkeys(offsets[offset], resolved))
+        files = files_of(module, stored_id, is_own=is_own)
+        for offset, symbols in symbols_in(files, list(offsets)).items():
+            resolved = [frame_of(symbol, module) for symbol in symbols]
+            frames.update(dict.fromkeys(offsets[offset], resolved))
     return frames

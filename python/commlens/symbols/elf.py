@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -19,7 +20,7 @@ PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
 DT_NEEDED, DT_STRTAB, DT_SONAME, DT_RPATH, DT_RUNPATH = 1, 5, 14, 15, 29
 EM_X86_64 = 62
 NT_GNU_BUILD_ID = 3
-SHT_SYMTAB, SHT_DYNSYM = 2, 11
+SHT_SYMTAB, SHT_NOTE, SHT_DYNSYM = 2, 7, 11
 STT_FUNC = 2
 LARGEST_READ = 1 << 28  # bytes; a broken file may claim any size
 
@@ -57,11 +58,21 @@ def build_id(path: Path) -> str:
     try:
         with open_regular(path) as file:
             layout = read_layout(file)
-            for kind, offset, _, length in program_headers(file, layout):
-                if kind == PT_NOTE:
-                    for name, note_kind, content in notes(read_at(file, offset, length), layout.order):
-                        if name == b"GNU\0" and note_kind == NT_GNU_BUILD_ID:
-                            return content.hex()
+            segments = [
+                (offset, length)
+                for kind, offset, _, length in program_headers(file, layout)
+                if kind == PT_NOTE
+            ]
+            # A file with debug information alone may have notes in sections only.
+            sections = (
+                (offset, length)
+                for _, kind, offset, length, _ in section_headers(file, layout)
+                if kind == SHT_NOTE
+            )
+            for offset, length in chain(segments, sections):
+                for name, note_kind, content in notes(read_at(file, offset, length), layout.order):
+                    if name == b"GNU\0" and note_kind == NT_GNU_BUILD_ID:
+                        return content.hex()
     except BROKEN:
         pass
     return ""
@@ -230,16 +241,32 @@ def dynamic_symbols(path: Path) -> tuple[set[str], set[str]]:
     return defined - {""}, undefined - {""}
 
 
+def named_sections(file: BinaryIO) -> Iterator[tuple[str, int, int]]:
+    """Yield name, offset and size of each section."""
+    layout = read_layout(file)
+    sections = list(section_headers(file, layout))
+    (names,) = struct.unpack_from(layout.order + "H", read_at(file, 62 if layout.wide else 50, 2))
+    strings = read_at(file, sections[names][2], sections[names][3])
+    for name, _, offset, size, _ in sections:
+        yield string_at(strings, name), offset, size
+
+
 def has_line_numbers(path: Path) -> bool:
     """Return whether a file has debug information with line numbers."""
     try:
         with open_regular(path) as file:
-            layout = read_layout(file)
-            sections = list(section_headers(file, layout))
-            (names,) = struct.unpack_from(layout.order + "H", read_at(file, 62 if layout.wide else 50, 2))
-            strings = read_at(file, sections[names][2], sections[names][3])
-            return any(
-                string_at(strings, section[0]) in (".debug_line", ".zdebug_line") for section in sections
-            )
+            return any(name in (".debug_line", ".zdebug_line") for name, *_ in named_sections(file))
     except BROKEN:
         return False
+
+
+def debug_link(path: Path) -> str:
+    """Return the name of the file with the debug information, from section .gnu_debuglink; empty without one."""
+    try:
+        with open_regular(path) as file:
+            for name, offset, size in named_sections(file):
+                if name == ".gnu_debuglink":
+                    return string_at(read_at(file, offset, size), 0)
+    except BROKEN:
+        pass
+    return ""

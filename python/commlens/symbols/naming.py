@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commlens.base.progress import tracked
-from commlens.symbols.addr2line import Symbol, ask_addr2line
-from commlens.symbols.callsites import may_be_read, stored_symbols
+from commlens.symbols.addr2line import Symbol
+from commlens.symbols.callsites import stored_symbols
+from commlens.symbols.debug_files import BUILD_ID, files_of, may_be_read, symbols_in
+from commlens.symbols.debuginfod import Downloads
 from commlens.symbols.elf import build_id, has_line_numbers
 
 PATIENCE_S = 600
@@ -63,7 +65,7 @@ class Names:
                 yield (site, inlined, *symbol)
 
 
-def find_names(connection: sqlite3.Connection, source: str) -> Names:
+def find_names(connection: sqlite3.Connection, source: str, downloads: Downloads) -> Names:
     """Resolve the call sites that have no stored line.
 
     Parameters
@@ -82,7 +84,7 @@ def find_names(connection: sqlite3.Connection, source: str) -> Names:
             modules[module or "", (stored_id or "").lower()][offset or 0].append(site)
     is_own = getattr(connection, "is_own", True)
     for (module, stored_id), offsets in tracked(sorted(modules.items()), f"names of {source}"):
-        found, reason = resolve(module, stored_id, list(offsets), is_own=is_own)
+        found, reason = resolve(module, stored_id, list(offsets), downloads, is_own=is_own)
         for offset, symbols in found.items():
             for site in offsets[offset]:
                 if has_line(symbols) or site not in names.symbols:
@@ -98,19 +100,24 @@ def has_line(symbols: Symbols | None) -> bool:
 
 
 def resolve(
-    module: str, stored_id: str, offsets: list[int], *, is_own: bool
+    module: str, stored_id: str, offsets: list[int], downloads: Downloads, *, is_own: bool
 ) -> tuple[dict[int, tuple[Symbol, ...]], str]:
     """Return the symbols of the return addresses of a module, and the reason why some are missing."""
-    reason = why_not(module, stored_id, is_own=is_own)
-    if reason:
-        return {}, reason
-    has_lines = has_line_numbers(Path(module))
-    reason = "addr2line does not know them" if has_lines else "it has no debug information"
-    return ask_addr2line(module, sorted(offsets), PATIENCE_S), reason
+    files = files_of(module, stored_id, is_own=is_own)
+    found = symbols_in(files, offsets, PATIENCE_S)
+    if any(has_line_numbers(Path(file)) for file in files):
+        return found, "addr2line does not know them"
+    reason = "it has no debug information" if files else why_not(module, stored_id, is_own=is_own)
+    if not BUILD_ID.fullmatch(stored_id):
+        return found, reason
+    file, failure = downloads.get(module, stored_id)
+    if file is None:
+        return found, f"{reason}; {failure}" if failure else reason
+    return symbols_in([str(file), *files], offsets, PATIENCE_S), "addr2line does not know them"
 
 
 def why_not(module: str, stored_id: str, *, is_own: bool) -> str:
-    """Return why a module of the run cannot be used; empty if it can."""
+    """Return why no file of this machine has the symbols of a module."""
     if not module:
         return "the run did not find out to which file they belong"
     if not stored_id:
@@ -119,12 +126,8 @@ def why_not(module: str, stored_id: str, *, is_own: bool) -> str:
         return f"not on this machine; its build id is {stored_id}"
     if not may_be_read(module, is_own=is_own):
         return "the profile is of another user, and may only name files of yours or of root"
-    own_id = build_id(Path(module))
-    if own_id != stored_id:
-        return (
-            f"the build differs: the file has build id {own_id or '(none)'}, that of the run had {stored_id}"
-        )
-    return ""
+    own_id = build_id(Path(module)) or "(none)"
+    return f"the build differs: the file has build id {own_id}, that of the run had {stored_id}"
 
 
 def without_names(
