@@ -282,12 +282,20 @@ def _print_table(screen: Screen, answer: Answer) -> None:
     """Print the findings, the facts of the run, and the communicators with their operations."""
     screen.lines(head_lines(answer.findings, screen.width))
     report = answer.report
-    _print_head(screen, answer.facts, answer.end, selection_text(report.selection), report.shape.top or 0)
+    warnings = [*answer.facts.warnings(), *report.sites.warnings]
+    _print_head(
+        screen, answer.facts, answer.end, warnings, selection_text(report.selection), report.shape.top or 0
+    )
     screen.lines(draw(report).lines(screen.width) if report.lines else [Text("no calls match")])
 
 
 def _print_head(
-    screen: Screen, facts: Run, end: tuple[list[Group], list[int]], selected: str, top: int
+    screen: Screen,
+    facts: Run,
+    end: tuple[list[Group], list[int]],
+    warnings: list[str],
+    selected: str,
+    top: int,
 ) -> None:
     """Print where the ranks were at the end of a killed job, the facts of the run, the selection, and the warnings."""
     if any(end):
@@ -295,6 +303,6 @@ def _print_head(
         screen.lines([*draw_end(*end, top).lines(screen.width), Text("")])
     for name, text in [*facts.head(), *([("selection", selected)] if selected else [])]:
         screen.lines(fold(f"{name:<14}", text, screen.width))
-    for warning in facts.warnings():
+    for warning in warnings:
         screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
     screen.lines([Text("")])

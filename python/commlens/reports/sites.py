@@ -11,6 +11,7 @@ from typing import Any
 
 from commlens.base.errors import CommlensError
 from commlens.render.units import share_text
+from commlens.reports import cuts
 from commlens.reports.query import Shape
 from commlens.symbols.callsites import stored_label
 from commlens.symbols.paths import ARROW, MOST_LEVELS, PLACES_SQL, PathTree, has_paths
@@ -40,12 +41,15 @@ class Sites:
         The report shows paths as a tree.
     labels : dict of int to str
         Labels of the call sites in rows.
+    warnings : list of str
+        Lines about paths that the run did not record to their begin, if the report shows a tree.
     """
 
     sql: str = ""
     has_paths: bool = False
     is_tree: bool = False
     labels: dict[int, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
     wrappers: tuple[str, ...] = ()
     paths: PathTree | None = None
 
@@ -156,7 +160,9 @@ def read_sites(connection: sqlite3.Connection, shape: Shape) -> Sites:
     called = [site for (site,) in connection.execute("SELECT DISTINCT callsite FROM key ORDER BY callsite")]
     tree = PathTree(connection, called, shape.wrappers, shape.depth or MOST_LEVELS)
     same: Mapping[int, Hashable] = {site: tree.place(site) for site in tree.leaf} if shape.flat else tree.leaf
-    return Sites(folded_sql(same), True, shape.tree and not shape.flat, wrappers=shape.wrappers, paths=tree)
+    is_tree = shape.tree and not shape.flat
+    lines = cuts.warnings(connection, tree) if is_tree else []
+    return Sites(folded_sql(same), True, is_tree, warnings=lines, wrappers=shape.wrappers, paths=tree)
 
 
 def folded_sql(same: Mapping[int, Hashable]) -> str:

@@ -28,6 +28,9 @@ START_UP = {
 }  # fmt: skip
 """Functions of the C library that call the first function of a program, thread or coroutine."""
 
+BEGINS = {*START_UP, "main", "MAIN__", "MAIN_"}
+"""Functions that have no caller of interest."""
+
 PLACES_SQL = """\
 SELECT id, MIN(id) OVER (PARTITION BY module, build_id, "offset", id = 0) FROM callsite"""
 """Each call site, and the first one of the same place: a place has one for every path to it."""
@@ -122,9 +125,11 @@ class PathTree:
         self._callers = read_callers(connection)
         wanted = [site for site in sites if site in self._callers]
         self._frames = callsite_frames(connection, on_paths(self._callers, wanted))
+        self._begins: set[int] = set()
         for site, caller in self._callers.items():
             if caller in self._frames and self._frames[caller][-1].function in START_UP:
                 self._callers[site] = None
+                self._begins.add(caller)
         self.stored = {
             site: (module or "", build_id or "", offset or 0)
             for site, module, build_id, offset in connection.execute(
@@ -148,6 +153,10 @@ class PathTree:
     def frame(self, step: Step) -> Frame:
         """Return the function and the place of a frame."""
         return self._frames[step.site][step.inlined]
+
+    def is_begin(self, site: int) -> bool:
+        """Return whether a call site is in the function with which a program or a thread begins, or before it."""
+        return site in self._begins or (site in self._frames and self._frames[site][-1].function in BEGINS)
 
     def label(self, site: int) -> str:
         """Return the first frame outside wrappers."""
