@@ -9,7 +9,7 @@ import click
 
 from commlens.base.errors import CommlensError
 from commlens.cli.options import RANKS, OutputPath, profile_argument
-from commlens.export import FOLDED, FORMATS, LINES, TABLES, TREES, Choice, write
+from commlens.export import FOLDED, FORMATS, LINES, SPEEDSCOPE, TABLES, TREES, Choice, write
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 
@@ -31,6 +31,12 @@ from commlens.render.screen import Screen
 )
 @click.option("--no-mpi", is_flag=True, help="Omit MPI calls: regions only. For the same formats.")
 @click.option(
+    "--callsites",
+    is_flag=True,
+    help="Show call paths: in hatchet, thicket and caliper the functions around MPI calls, from the outside in, instead of "
+    "communicators; in speedscope the time by call path instead of the timeline.",
+)
+@click.option(
     "--rank",
     "ranks",
     type=RANKS,
@@ -50,6 +56,7 @@ def export(
     output: Path,
     unfold: bool,
     no_mpi: bool,
+    callsites: bool,
     ranks: tuple[tuple[int, int], ...] | None,
     tables: tuple[str, ...],
 ) -> None:
@@ -70,13 +77,21 @@ def export(
     docs/reference/exports.md describes each format and how to open it. In Python, commlens.export creates Hatchet and
     Thicket objects, and commlens.open creates pandas and Polars data frames.
     """
-    asked = {"--unfold": unfold, "--no-mpi": no_mpi, "--rank": ranks, "--table": tables}
-    for option, is_asked in asked.items():
-        formats = [*TABLES] if option == "--table" else [*TREES, *LINES]
-        formats += [FOLDED] if option == "--rank" else []
+    applies = {
+        "--unfold": (unfold, [*TREES, *LINES]),
+        "--no-mpi": (no_mpi, [*TREES, *LINES]),
+        "--callsites": (callsites, [*TREES, SPEEDSCOPE]),
+        "--rank": (ranks, [*TREES, *LINES, FOLDED]),
+        "--table": (tables, [*TABLES]),
+    }
+    for option, (is_asked, formats) in applies.items():
         if is_asked and to not in formats:
             raise CommlensError(f"{option} does not apply to {to}, only to {', '.join(formats)}")
-    choice = Choice(unfold=unfold, mpi=not no_mpi, ranks=ranks or (), tables=tables)
+    if callsites and (unfold or no_mpi):
+        raise click.UsageError(
+            "--callsites shows the call paths of MPI calls: use it without --unfold and --no-mpi"
+        )
+    choice = Choice(unfold=unfold, mpi=not no_mpi, ranks=ranks or (), tables=tables, callsites=callsites)
     with open_profile(profile) as connection:
         write(connection, to, output, choice, profile)
     Screen().line(output)

@@ -16,9 +16,11 @@ from commlens.base.errors import CommlensError
 from commlens.base.outputs import new
 from commlens.export import relations
 from commlens.export.caliper import write_caliper
-from commlens.export.calltree import CallTree, Ranges
+from commlens.export.callpaths import write_speedscope_paths
+from commlens.export.calltree import CallTree
 from commlens.export.folded import write_folded
 from commlens.export.graphframe import hatchet, metadata, thicket, write_hatchet, write_thicket
+from commlens.export.ranges import Ranges
 from commlens.export.timeline import Timeline, write_chrome, write_speedscope
 from commlens.export.tinyprof import write_tinyprof
 from commlens.profile.meta import is_summary, no_single_ranks
@@ -42,12 +44,15 @@ class Choice:
         Only these world ranks; empty means all.
     tables : tuple of str
         Only these tables and views; empty means all.
+    callsites : bool
+        Call paths: the functions instead of communicators in a tree, instead of time slices for speedscope.
     """
 
     unfold: bool = False
     mpi: bool = True
     ranks: Ranges = ()
     tables: Sequence[str] = ()
+    callsites: bool = False
 
 
 Tree = Callable[[CallTree, IO[str], str], None]
@@ -55,7 +60,8 @@ Line = Callable[[Timeline, IO[str], str, dict[str, str]], None]
 Relation = Callable[[sqlite3.Connection, str, Path, str], None]
 
 TREES: dict[str, Tree] = {"hatchet": write_hatchet, "thicket": write_thicket, "caliper": write_caliper}
-LINES: dict[str, Line] = {"chrome": write_chrome, "speedscope": write_speedscope}
+SPEEDSCOPE = "speedscope"
+LINES: dict[str, Line] = {"chrome": write_chrome, SPEEDSCOPE: write_speedscope}
 TABLES: dict[str, Relation] = {"csv": relations.write_csv, "parquet": relations.write_parquet}
 FOLDED = "folded"
 TINYPROF = "tinyprof"
@@ -81,8 +87,12 @@ def write(connection: sqlite3.Connection, to: str, output: Path, choice: Choice,
                 return
             with temporary.open("w", encoding="utf-8", newline="") as file:
                 if to in TREES:
-                    tree = CallTree(connection, choice.unfold, choice.mpi, choice.ranks)
+                    tree = CallTree(
+                        connection, choice.unfold, choice.mpi, choice.ranks, callsites=choice.callsites
+                    )
                     TREES[to](tree, file, source)
+                elif to == SPEEDSCOPE and choice.callsites:
+                    write_speedscope_paths(connection, file, source, metadata(connection), choice.ranks)
                 elif to in LINES:
                     timeline = Timeline(connection, choice.unfold, choice.mpi, choice.ranks)
                     LINES[to](timeline, file, source, metadata(connection))

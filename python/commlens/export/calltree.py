@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree for call tree tools: code regions, and below each its MPI calls by communicator.
+"""The tree for call tree tools: code regions, and below each its MPI calls by communicator, or by call path.
 
 A profile stores only the calls that occurred, but such tools need every node on every rank. So all nodes are created first,
 from the data of all ranks. The values of a node are read when it is written: memory holds one node at a time.
@@ -8,17 +8,17 @@ from the data of all ranks. The values of a node are read when it is written: me
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from commlens.base.outputs import finite
 from commlens.export import waiting
+from commlens.export.callpaths import functions
 from commlens.export.keys import key_lists
+from commlens.export.ranges import Ranges, within
 from commlens.profile.shape import has_table
-
-Ranges = Sequence[tuple[int, int]]
 
 # Values of each metric of the application for nodes without a record.
 NO_VALUES = {"count": 0, "sum": 0.0, "min": None, "max": None}
@@ -69,6 +69,14 @@ class Node:
     children: list[int] = field(default_factory=list)
 
 
+@dataclass
+class Branch:
+    """The operations of a communicator, or of a function with the functions that it calls."""
+
+    operations: dict[str, list[int]] = field(default_factory=dict)
+    functions: dict[str, Branch] = field(default_factory=dict)
+
+
 class CallTree:
     """All nodes in preorder, and their numbers.
 
@@ -80,6 +88,8 @@ class CallTree:
         Include MPI calls as nodes; otherwise their time counts in the enclosing regions.
     ranks : ranges of int
         Only these world ranks; empty means all.
+    callsites : bool
+        The functions of call paths, from the outside in, instead of communicators.
 
     Attributes
     ----------
@@ -87,7 +97,15 @@ class CallTree:
         Metrics of the application with their units, by id.
     """
 
-    def __init__(self, connection: sqlite3.Connection, unfold: bool, mpi: bool, ranks: Ranges = ()):
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        unfold: bool,
+        mpi: bool,
+        ranks: Ranges = (),
+        *,
+        callsites: bool = False,
+    ):
         self.connection = connection
         self.nodes: list[Node] = []
         self._taken: dict[int | None, dict[str, int]] = {}  # the names below each node
@@ -103,8 +121,11 @@ class CallTree:
             for id, name, unit in connection.execute("SELECT id, name, unit FROM metric ORDER BY id"):
                 self.metrics[id] = apart(f"{name} [{unit}]" if unit else name, taken)
         self._waiting = (
-            waiting.Waiting(connection, unfold) if mpi and waiting.has_samples(connection) else None
+            waiting.Waiting(connection, unfold)
+            if mpi and not callsites and waiting.has_samples(connection)
+            else None
         )
+        self._kind = "function" if callsites else "communicator"
         self._grow(unfold)
 
     def narrowed(self, rank: int) -> CallTree:
@@ -122,20 +143,25 @@ class CallTree:
             f"SELECT id, parent, name, {kind} AS kind FROM region ORDER BY id"
         ):
             within_region.setdefault(row["parent"], []).append(row)
-        keys = self._keys(unfold) if self._mpi else {}
+        keys = self._branches(unfold) if self._mpi else {}
 
         pending: list[tuple[int | None, sqlite3.Row]] = [(None, row) for row in within_region.get(None, [])]
         while pending:
             parent, row = pending.pop()
             name, kind = (row["name"], row["kind"]) if row["id"] else (program or "program", "program")
             node = self._add(name, kind, parent, row["id"])
-            for communicator, operations in keys.get(row["id"], ()):
-                below = self._add(communicator, "communicator", node.number, row["id"])
-                for operation, ids in operations.items():
-                    self._add(operation, "operation", below.number, row["id"]).keys += ids
-                    below.keys += ids
-                node.keys += below.keys
+            self._add_branch(keys.get(row["id"], Branch()), node)
             pending += [(node.number, child) for child in reversed(within_region.get(row["id"], []))]
+
+    def _add_branch(self, branch: Branch, node: Node) -> None:
+        """Add the operations and functions below a node, and their keys to it."""
+        for operation, ids in branch.operations.items():
+            self._add(operation, "operation", node.number, node.region).keys += ids
+            node.keys += ids
+        for name, inner in branch.functions.items():
+            below = self._add(name, self._kind, node.number, node.region)
+            self._add_branch(inner, below)
+            node.keys += below.keys
 
     def _add(self, name: str, kind: str, parent: int | None, region: int) -> Node:
         """Add a node with a unique name: tools merge nodes with the same name below the same parent."""
@@ -146,19 +172,26 @@ class CallTree:
         self.nodes.append(node)
         return node
 
-    def _keys(self, unfold: bool) -> dict[int, list[tuple[str, dict[str, list[int]]]]]:
-        """Return the communicators of every region with the keys of their operations."""
-        names = communicator_names(self.connection, unfold)
-        found: dict[int, dict[int, dict[str, list[int]]]] = {}
-        for key, region, comm, operation in self.connection.execute(
-            f"SELECT key.id, region, {'comm.id' if unfold else 'comm.family'} AS part, op.name"
+    def _branches(self, unfold: bool) -> dict[int, Branch]:
+        """Return the communicators or functions of every region, with the keys of their operations."""
+        part = "key.callsite" if self._kind == "function" else "comm.id" if unfold else "comm.family"
+        rows = self.connection.execute(
+            f"SELECT key.id, region, {part} AS part, op.name"
             " FROM key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op ORDER BY part, op.name, key.id"
-        ):
-            found.setdefault(region, {}).setdefault(comm, {}).setdefault(operation, []).append(key)
-        return {
-            region: [(names[comm], operations) for comm, operations in comms.items()]
-            for region, comms in found.items()
-        }
+        ).fetchall()
+        paths: Mapping[int, Sequence[str]]
+        if self._kind == "function":
+            paths = functions(self.connection, {part for _, _, part, _ in rows})
+        else:
+            names = communicator_names(self.connection, unfold)
+            paths = {part: (names[part],) for _, _, part, _ in rows}
+        found: dict[int, Branch] = {}
+        for key, region, part, operation in rows:
+            branch = found.setdefault(region, Branch())
+            for name in paths[part]:
+                branch = branch.functions.setdefault(name, Branch())
+            branch.operations.setdefault(operation, []).append(key)
+        return found
 
     def values(self, node: Node) -> Iterator[Values]:
         """Return the values of a node on every rank, in rank order.
@@ -189,7 +222,7 @@ class CallTree:
     def _metric_values(self, node: Node) -> dict[int, tuple[float | None, ...]]:
         """Return the metrics that the application recorded in a region, by rank."""
         found: dict[int, list[float | None]] = {}
-        if node.kind in ("communicator", "operation"):
+        if node.kind in (self._kind, "operation"):
             return {}
         for place, metric in enumerate(self.metrics):
             for rank, *values in self.connection.execute(
@@ -207,7 +240,7 @@ class CallTree:
                 yield rank, (calls, time_ns, time_ns, time_ns, sent, received)
             return
         cells = self._cells(node.keys)
-        if node.kind == "communicator":
+        if node.kind == self._kind:
             for rank, (_, time_ns, _, _) in cells.items():
                 yield rank, (0, 0, time_ns, time_ns, 0, 0)
             return
@@ -263,15 +296,6 @@ def apart(name: str, taken: dict[str, int]) -> str:
 def has_regions(connection: sqlite3.Connection) -> bool:
     """Return whether the schema of a profile has code regions."""
     return has_table(connection, "region_time")
-
-
-def within(ranks: Ranges, column: str) -> str:
-    """Return the SQL condition that a rank is in these ranges; no range means all ranks.
-
-    >>> within([(0, 0), (12, 15)], "rank")
-    '(rank BETWEEN 0 AND 0 OR rank BETWEEN 12 AND 15)'
-    """
-    return f"({' OR '.join(f'{column} BETWEEN {low} AND {high}' for low, high in ranks)})" if ranks else "1"
 
 
 def communicator_names(connection: sqlite3.Connection, unfold: bool) -> dict[int, str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from itertools import islice
 from typing import IO
 
 from commlens.base.escape import Target, escape
 from commlens.base.progress import tracked
-from commlens.export.calltree import Ranges, within
-from commlens.symbols.paths import MOST_LEVELS, PathTree
+from commlens.export.callpaths import functions
+from commlens.export.ranges import Ranges, within
 
 SEPARATOR = ";"
 
@@ -31,13 +30,10 @@ def write_folded(connection: sqlite3.Connection, file: IO[str], source: str, ran
         "SELECT key.callsite, op.name, SUM(cell.time_ns) FROM key JOIN cell ON cell.key = key.id"
         f" JOIN op ON op.id = key.op WHERE {within(ranks, 'cell.rank')} GROUP BY key.callsite, op.id"
     ).fetchall()
-    tree = PathTree(connection, {site for site, _, _ in rows})
-    stacks: dict[int, str] = {}
+    paths = functions(connection, {site for site, _, _ in rows})
+    stacks = {site: SEPARATOR.join(map(frame, path)) for site, path in paths.items()}
     times: Counter[str] = Counter()
     for site, operation, time_ns in tracked(rows, source):
-        if site not in stacks:
-            names = [tree.frame(step).name for step in islice(tree.steps(site), MOST_LEVELS)]
-            stacks[site] = SEPARATOR.join(frame(name) for name in reversed(names))
         times[f"{stacks[site]}{SEPARATOR}{frame(operation)}"] += time_ns
     for stack in sorted(times):
         file.write(f"{stack} {times[stack]}\n")

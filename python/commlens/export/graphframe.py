@@ -11,7 +11,8 @@ from typing import IO, Any
 
 from commlens.base.packages import load
 from commlens.base.progress import tracked
-from commlens.export.calltree import CallTree, Ranges, Values
+from commlens.export.calltree import CallTree, Values
+from commlens.export.ranges import Ranges
 from commlens.export.waiting import NAME as WAITING
 from commlens.profile import open_profile
 from commlens.profile.meta import is_summary, no_single_ranks
@@ -62,7 +63,12 @@ def profile_number(connection: sqlite3.Connection) -> int:
 
 
 def hatchet(
-    profile: str | os.PathLike[str], *, unfold: bool = False, mpi: bool = True, ranks: Ranges = ()
+    profile: str | os.PathLike[str],
+    *,
+    unfold: bool = False,
+    mpi: bool = True,
+    ranks: Ranges = (),
+    callsites: bool = False,
 ) -> Any:
     """Return a profile as a hatchet.GraphFrame, indexed by node and rank.
 
@@ -76,6 +82,8 @@ def hatchet(
         With MPI calls below the regions they are in.
     ranks : sequence of (first, last)
         Only these world ranks; empty means all.
+    callsites : bool
+        The functions of call paths, from the outside in, instead of communicators.
 
     Returns
     -------
@@ -88,27 +96,15 @@ def hatchet(
         The profile cannot be read, or has no rows of single ranks or none of those asked for, or the package llnl-hatchet
         is missing.
     """
-    frame, graph, node = (load(f"hatchet.{part}", "llnl-hatchet") for part in ("frame", "graph", "node"))
-    graphframe, pandas = load("hatchet.graphframe", "llnl-hatchet"), load("pandas")
+    graph, graphframe = load("hatchet.graph", "llnl-hatchet"), load("hatchet.graphframe", "llnl-hatchet")
+    pandas = load("pandas")
     with open_profile(os.fspath(profile)) as connection:
         if is_summary(connection):
             raise no_single_ranks("a GraphFrame")
         check_ranks(connection, ranks)
-        tree = CallTree(connection, unfold, mpi, ranks)
+        tree = CallTree(connection, unfold, mpi, ranks, callsites=callsites)
         metric_names = tree.metric_names()
-        made: list[Any] = []
-        columns: dict[str, list[Any]] = {
-            name: [] for name in ("node", "rank", "name", "type", *metrics(Values(0), []), *metric_names)
-        }
-        for part in tracked(tree.nodes, os.fspath(profile)):
-            parent = None if part.parent is None else made[part.parent]
-            made.append(node.Node(frame.Frame(name=part.name, type=part.kind), parent, hnid=part.number))
-            if parent is not None:
-                parent.add_child(made[-1])
-            for row in tree.values(part):
-                cells = {"node": made[-1], "rank": row.rank, "name": part.name, "type": part.kind}
-                for name, value in (*cells.items(), *metrics(row, metric_names).items()):
-                    columns[name].append(value)
+        made, columns = _made(tree, os.fspath(profile))
         whole = graph.Graph([one for one in made if not one.parents])
         whole.enumerate_depth()
         numbers = pandas.DataFrame(columns).astype(
@@ -123,12 +119,33 @@ def hatchet(
         )
 
 
+def _made(tree: CallTree, source: str) -> tuple[list[Any], dict[str, list[Any]]]:
+    """Return a hatchet.node.Node for each node, and the columns with their values."""
+    frame, node = (load(f"hatchet.{part}", "llnl-hatchet") for part in ("frame", "node"))
+    metric_names = tree.metric_names()
+    made: list[Any] = []
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("node", "rank", "name", "type", *metrics(Values(0), []), *metric_names)
+    }
+    for part in tracked(tree.nodes, source):
+        parent = None if part.parent is None else made[part.parent]
+        made.append(node.Node(frame.Frame(name=part.name, type=part.kind), parent, hnid=part.number))
+        if parent is not None:
+            parent.add_child(made[-1])
+        for row in tree.values(part):
+            cells = {"node": made[-1], "rank": row.rank, "name": part.name, "type": part.kind}
+            for name, value in (*cells.items(), *metrics(row, metric_names).items()):
+                columns[name].append(value)
+    return made, columns
+
+
 def thicket(
     profile: str | os.PathLike[str],
     *more: str | os.PathLike[str],
     unfold: bool = False,
     mpi: bool = True,
     ranks: Ranges = (),
+    callsites: bool = False,
 ) -> Any:
     """Return one or several profiles as a thicket.Thicket, indexed by node, profile and rank.
 
@@ -147,7 +164,9 @@ def thicket(
     """
     kind = load("thicket", "llnl-thicket").Thicket
     single = [
-        kind.thicketize_graphframe(hatchet(one, unfold=unfold, mpi=mpi, ranks=ranks), os.fspath(one))
+        kind.thicketize_graphframe(
+            hatchet(one, unfold=unfold, mpi=mpi, ranks=ranks, callsites=callsites), os.fspath(one)
+        )
         for one in (profile, *more)
     ]
     return single[0] if len(single) == 1 else kind.concat_thickets(single, disable_tqdm=True)

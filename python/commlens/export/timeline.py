@@ -17,7 +17,8 @@ from itertools import groupby
 from typing import IO, Any, NamedTuple
 
 from commlens.base.progress import tracked
-from commlens.export.calltree import Ranges, communicator_names, has_regions, within
+from commlens.export.calltree import communicator_names, has_regions
+from commlens.export.ranges import Ranges, within
 from commlens.profile.meta import facts, number
 
 REGIONS, MPI = 0, 1
