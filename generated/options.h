@@ -25,6 +25,7 @@ enum class Option {
   settings,
   callsites,
   frames,
+  wrappers,
   quiet,
   mpi,
   patience,
@@ -56,6 +57,7 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_SETTINGS", "settings", "all", OptionType::choice_, false, "all labels"},
     {"COMMLENS_CALLSITES", "callsites", "1", OptionType::bool_, false, ""},
     {"COMMLENS_FRAMES", "frames", "1", OptionType::number_, false, ""},
+    {"COMMLENS_WRAPPERS", "wrappers", "", OptionType::text_, false, ""},
     {"COMMLENS_QUIET", "quiet", "0", OptionType::bool_, false, ""},
     {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true, ""},
     {"COMMLENS_PATIENCE", "patience", "3600", OptionType::number_, false, ""},
@@ -76,6 +78,6 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 28;
+inline constexpr int option_count = 29;
 
 }  // namespace commlens

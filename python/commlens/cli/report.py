@@ -105,7 +105,7 @@ class Answer(NamedTuple):
     multiple=True,
     metavar="PATTERN",
     help="With --callsites: functions that only pass calls on to MPI, such as 'hypre_MPI_*'. The function around them is the "
-    "call site; paths show them in brackets. Repeatable.",
+    "call site; paths show them in brackets. Repeatable.  [default: COMMLENS_WRAPPERS; '' for none]",
 )
 @click.option(
     "--buckets",
@@ -282,27 +282,25 @@ def _print_table(screen: Screen, answer: Answer) -> None:
     """Print the findings, the facts of the run, and the communicators with their operations."""
     screen.lines(head_lines(answer.findings, screen.width))
     report = answer.report
-    warnings = [*answer.facts.warnings(), *report.sites.warnings]
-    _print_head(
-        screen, answer.facts, answer.end, warnings, selection_text(report.selection), report.shape.top or 0
-    )
+    _print_end(screen, answer.end, report.shape.top or 0)
+    _print_head(screen, answer.facts, report)
     screen.lines(draw(report).lines(screen.width) if report.lines else [Text("no calls match")])
 
 
-def _print_head(
-    screen: Screen,
-    facts: Run,
-    end: tuple[list[Group], list[int]],
-    warnings: list[str],
-    selected: str,
-    top: int,
-) -> None:
-    """Print where the ranks were at the end of a killed job, the facts of the run, the selection, and the warnings."""
+def _print_end(screen: Screen, end: tuple[list[Group], list[int]], top: int) -> None:
+    """Print where the ranks were at the end of a killed job."""
     if any(end):
         screen.lines([Text("when the job ended", style="bold")])
         screen.lines([*draw_end(*end, top).lines(screen.width), Text("")])
+
+
+def _print_head(screen: Screen, facts: Run, report: Report) -> None:
+    """Print the facts of the run, the selection, the warnings and the hints."""
+    selected = selection_text(report.selection)
     for name, text in [*facts.head(), *([("selection", selected)] if selected else [])]:
         screen.lines(fold(f"{name:<14}", text, screen.width))
-    for warning in warnings:
+    for warning in (*facts.warnings(), *report.sites.warnings):
         screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
+    for hint in report.sites.hints:
+        screen.lines(fold(f"{'hint':<14}", hint, screen.width))
     screen.lines([Text("")])

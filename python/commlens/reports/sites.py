@@ -11,7 +11,7 @@ from typing import Any
 
 from commlens.base.errors import CommlensError
 from commlens.render.units import share_text
-from commlens.reports import cuts
+from commlens.reports import cuts, wrappers
 from commlens.reports.query import Shape
 from commlens.symbols.callsites import stored_label
 from commlens.symbols.paths import ARROW, MOST_LEVELS, PLACES_SQL, PathTree, has_paths
@@ -43,6 +43,8 @@ class Sites:
         Labels of the call sites in rows.
     warnings : list of str
         Lines about paths that the run did not record to their begin, if the report shows a tree.
+    hints : list of str
+        Lines about functions that look like wrappers, if the report shows a tree and skips none.
     """
 
     sql: str = ""
@@ -50,6 +52,7 @@ class Sites:
     is_tree: bool = False
     labels: dict[int, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
     wrappers: tuple[str, ...] = ()
     paths: PathTree | None = None
 
@@ -153,16 +156,21 @@ def read_sites(connection: sqlite3.Connection, shape: Shape) -> Sites:
                     f"{option} needs call paths, and this profile has none: run the program with COMMLENS_FRAMES=8"
                 )
         return Sites()
-    if shape.flat and not shape.wrappers:
+    given = tuple(pattern for pattern in shape.wrappers if pattern)
+    patterns = given if shape.wrappers else wrappers.configured(connection)
+    if shape.flat and not patterns:
         return Sites(PLACES_SQL, has_paths=True)
-    if not (shape.tree or shape.flat or shape.depth or shape.wrappers):
+    if not (shape.tree or shape.flat or shape.depth or patterns):
         return Sites("", has_paths=True)
     called = [site for (site,) in connection.execute("SELECT DISTINCT callsite FROM key ORDER BY callsite")]
-    tree = PathTree(connection, called, shape.wrappers, shape.depth or MOST_LEVELS)
+    tree = PathTree(connection, called, patterns, shape.depth or MOST_LEVELS)
     same: Mapping[int, Hashable] = {site: tree.place(site) for site in tree.leaf} if shape.flat else tree.leaf
     is_tree = shape.tree and not shape.flat
-    lines = cuts.warnings(connection, tree) if is_tree else []
-    return Sites(folded_sql(same), True, is_tree, warnings=lines, wrappers=shape.wrappers, paths=tree)
+    found = Sites(folded_sql(same), True, is_tree, wrappers=patterns, paths=tree)
+    if is_tree:
+        found.warnings = cuts.warnings(connection, tree)
+        found.hints = [] if patterns else wrappers.hints(connection, tree)
+    return found
 
 
 def folded_sql(same: Mapping[int, Hashable]) -> str:
