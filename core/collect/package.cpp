@@ -34,7 +34,7 @@ class Sites {
   const std::vector<std::pair<Site, std::uint64_t>>& all() const { return sites_; }
 
  private:
-  static constexpr int most_depth = 64;  // in a damaged arena, callers may form a cycle
+  static constexpr int most_depth = 128;  // in a damaged arena, callers may form a cycle
   const std::function<Site(Site)>& caller_of_;
   std::unordered_map<Site, std::uint64_t> numbers_;
   std::vector<std::pair<Site, std::uint64_t>> sites_;

@@ -10,10 +10,10 @@ namespace [[gnu::visibility("hidden")]] commlens {
 inline constexpr Site path_bit = Site{1} << 63;
 inline constexpr bool is_path(Site site) noexcept { return (site & path_bit) != 0; }
 
-// A call path at one depth of the stack, and the words of the stack that prove it.
+// A call path at one depth of the stack, and the words that prove it: of the stack, and of Python's frames.
 struct KnownPath {
   static constexpr int group = 4;  // the words compared in a turn of the loop; the last word fills up the last group
-  Site caller;                     // return address of the wrapper; 0: never used
+  Site caller;  // return address of the wrapper, or a number with path_bit for a path with Python frames; 0: never used
   const char* frame;
   Site path;
   std::int64_t groups;    // at least 1
@@ -39,6 +39,8 @@ struct PathCache {
   std::uint64_t slot_bytes;
   std::uint64_t turn;             // of the slots of a pair, which one is replaced next
   const char *stack, *stack_end;  // of the thread
+  std::uint64_t python_thread;    // the thread state of the Python code that makes the call; 0: none
+  bool is_shared_python;          // another thread may end the interpreter while this one is inside MPI
   alignas(64) char slot[128];     // or more
 
   static PathCache none;  // stays empty; for threads without memory for their own
@@ -64,7 +66,8 @@ struct PathCache {
   }
 };
 
-// Cold.  Unwinds the stack, and enters the path into the cache.  Returns its number, or `site` if it cannot be known.
+// Cold, except in programs that run Python: PathCache::find() finds none of their paths.
+// Unwinds the stack, and enters the path into the cache.  Returns its number, or `site` if it cannot be known.
 // site: the return address in the application's code that called MPI, which is `caller` unless there are frames of a
 // Fortran binding in between.
 Site add_path(PathCache& cache, Site caller, Site site, const char* frame) noexcept;

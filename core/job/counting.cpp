@@ -40,7 +40,7 @@ bool prepare_counting() noexcept try {
   read_options();
   choose_clock();
   job.process = getpid();
-  choose_frames(options().on(Option::callsites) ? options().number(Option::frames) : 1);
+  choose_frames(options().on(Option::callsites) ? options().number(Option::frames) : 0);
   choose_regions(options().text(Option::regions), options().number(Option::executions),
                  options().number(Option::iterations));
   choose_matrix(options().text(Option::matrix), options().text(Option::matrix_by),

@@ -86,7 +86,7 @@ bool from_fortran(Op op, Site& site, const char* frame) noexcept {
 bool locate(Thread& thread, Op op, Site& site, const char* frame) noexcept {
   const Site caller = site;
   if (fortran_bindings.count != 0 && !from_fortran(op, site, frame)) return false;
-  if (most_frames() > 1) site = path_of(*thread.paths, caller, site, frame);
+  if (has_paths()) site = path_of(*thread.paths, caller, site, frame);
   return true;
 }
 

@@ -48,7 +48,7 @@ void update_calls() noexcept {
   const bool has_binding = fortran_bindings.count != 0;
   const bool are_plain = !has_binding && clock_is_tsc && site_mask != 0 && !matrix_choice.inside;
   __atomic_store_n(&calls_are_plain, are_plain, __ATOMIC_RELAXED);
-  must_locate_calls = has_binding || most_frames() > 1;
+  must_locate_calls = has_binding || has_paths();
 }
 JobGroups job_groups;
 

@@ -210,7 +210,7 @@ inline constexpr bool has_plain_calls = false;
 template <class Function>
 Function* chosen(Function* by_site, Function* by_path, Function* first) noexcept {
   if (!has_plain_calls) return first;
-  return most_frames() > 1 ? by_path : by_site;
+  return has_paths() ? by_path : by_site;
 }
 
 // One MPI call of the application, from entry to return.  Determines whether it is the outermost MPI call of its

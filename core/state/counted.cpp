@@ -52,6 +52,7 @@ Counted counted_here(const Registry& registry, Ticks end) {
   add_lost(lost_calls());
   for (const CommRecord& record : registry.records()) counted.comms.push_back(&record);
   counted.place = [](Site site) {
+    if (const SiteFacts* const python = python_place(site)) return *python;
     const Module* const m = module_of_site(site);
     const Site address = address_of(site);
     return m == nullptr ? SiteFacts{"", "", address} : SiteFacts{m->path, m->build_id, address - m->base};

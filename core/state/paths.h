@@ -2,21 +2,28 @@
 #pragma once
 
 #include "core/hot/paths.h"
+#include "core/state/site_facts.h"
 
 namespace commlens {
 
-// wanted: how many frames a call path has at most (COMMLENS_FRAMES).  Call it before the first thread counts.
+// wanted: how many frames a call path has at most (COMMLENS_FRAMES), and as many of Python; 0: no call sites.  Call it
+// before the first thread counts.
 void choose_frames(unsigned long wanted) noexcept;
-unsigned most_frames() noexcept;
 
-// Returns an empty cache; PathCache::none if call paths have one frame, or without memory.
+// Returns whether call sites are call paths: they have several frames, or Python's.
+bool has_paths() noexcept;
+
+// Returns an empty cache; PathCache::none if there are no call paths, or without memory.
 PathCache* new_path_cache() noexcept;
 
 // The calling thread uses the cache from now on.
 void use_path_cache(PathCache* cache) noexcept;
 
-// Returns the return address that a call site stands for: of a path, the innermost.
+// Returns the return address that a call site stands for: of a path, the innermost.  0: it is a place in Python code.
 Site address_of(Site site) noexcept;
+
+// Returns the place in Python code that a call site stands for; null: it is a return address.
+const SiteFacts* python_place(Site site) noexcept;
 
 // Returns the path to the function that contains a call site; 0: unknown.
 Site caller_of(Site site) noexcept;

@@ -8,7 +8,11 @@
 
 namespace commlens {
 
+// Begins SiteFacts::build_id of a place in Python code.
+inline constexpr char python_function[] = "python:";
+
 // A call site as module and offset.  Its address is valid only within its process.
+// A place in Python code is stored in the same members: file, python_function and the function's name, and line.
 struct SiteFacts {
   std::string module, build_id;
   std::uint64_t offset = 0;
