@@ -234,8 +234,9 @@ PathCache* new_path_cache() noexcept {
   if (!has_paths()) return &PathCache::none;
   std::size_t words = 2 + words_of_frame * frame_limit / 2;
   if (python::is_used()) words += 4 + python::words_of_frame * (frame_limit + 1);
+  const std::size_t groups = (words + KnownPath::group - 1) / KnownPath::group;
   std::size_t bytes = 64;
-  while (bytes < offsetof(KnownPath, word) + sizeof(StackWord) * words) bytes *= 2;
+  while (bytes < offsetof(KnownPath, word) + sizeof(KnownPath::word) * groups) bytes *= 2;
   auto* const cache = static_cast<PathCache*>(map_memory(sizeof(PathCache) + PathCache::slots * bytes));
   if (cache == nullptr) return &PathCache::none;
   cache->mask = (PathCache::slots - 1) * bytes;

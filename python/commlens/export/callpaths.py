@@ -19,10 +19,7 @@ def functions(connection: sqlite3.Connection, sites: Iterable[int]) -> dict[int,
     """Return the functions on the path to each call site, the outermost first; of long paths the innermost ones."""
     wanted = set(sites)
     tree = PathTree(connection, wanted)
-    return {
-        site: [tree.frame(step).name for step in islice(tree.steps(site), MOST_LEVELS)][::-1]
-        for site in wanted
-    }
+    return {site: [frame.name for frame in islice(tree.told(site), MOST_LEVELS)][::-1] for site in wanted}
 
 
 def write_speedscope_paths(

@@ -16,12 +16,17 @@ from typing import NamedTuple
 from commlens.symbols.addr2line import Symbol
 from commlens.symbols.debug_files import files_of, symbols_in
 
+IN_PYTHON = "python:"
+"""Begins the build id of a place in Python code: its file, function and line stand for module, build id and offset."""
+
 
 class Frame(NamedTuple):
     """A function on a call path, and the place in it; the function is empty if it is unknown.
 
     >>> Frame("solve", "halo.c:31").label, Frame("solve", "in app").name, Frame("", "app+0x12").name
     ('solve halo.c:31', 'solve', 'app+0x12')
+    >>> Frame("<module>", "run.py:3").label, Frame("<module>", "run.py:3").name
+    ('<module> run.py:3', '<module> run.py')
     """
 
     function: str
@@ -34,7 +39,9 @@ class Frame(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The function, or the place if it is unknown."""
+        """The function, or the place if it is unknown; of module code in Python also the file."""
+        if self.function == "<module>":
+            return f"{self.function} {self.place.rpartition(':')[0]}"
         return self.function if self.function not in ("", "??") else self.place
 
 
@@ -52,7 +59,7 @@ def frame_of(symbol: Symbol, module: str) -> Frame:
 
 
 def stored_label(module: str, offset: int) -> str:
-    """Return a call site as module and offset."""
+    """Return a call site of compiled code as module and offset."""
     return f"{PurePosixPath(module).name if module else 'unknown'}+0x{offset:x}"
 
 
@@ -77,7 +84,10 @@ def callsite_frames(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[
     ):
         if site not in wanted:
             continue
-        if site and site in stored:
+        if (stored_id or "").startswith(IN_PYTHON):
+            place = f"{PurePosixPath(module or '').name}:{offset}"
+            frames[site] = [Frame(stored_id[len(IN_PYTHON) :], place)]
+        elif site and site in stored:
             frames[site] = [frame_of(symbol, module or "") for symbol in stored[site]]
         else:
             frames[site] = [Frame("", stored_label(module or "", offset or 0) if site else "unknown")]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from commlens.base.progress import tracked
 from commlens.symbols.addr2line import Symbol
-from commlens.symbols.callsites import stored_symbols
+from commlens.symbols.callsites import IN_PYTHON, stored_symbols
 from commlens.symbols.debug_files import BUILD_ID, files_of, may_be_read, symbols_in
 from commlens.symbols.debuginfod import Downloads
 from commlens.symbols.elf import build_id, has_line_numbers
@@ -45,7 +45,7 @@ class Names:
     Attributes
     ----------
     sites : int
-        Number of call sites.
+        Number of call sites in compiled code.
     symbols : dict of int to sequence of Symbol
         Those that the profile has, and those that were found.
     found : int
@@ -79,6 +79,8 @@ def find_names(connection: sqlite3.Connection, source: str, downloads: Downloads
     for site, module, stored_id, offset in connection.execute(
         "SELECT id, module, build_id, offset FROM callsite WHERE id <> 0 ORDER BY id"
     ):
+        if (stored_id or "").startswith(IN_PYTHON):
+            continue  # has its names
         names.sites += 1
         if not has_line(names.symbols.get(site)):
             modules[module or "", (stored_id or "").lower()][offset or 0].append(site)

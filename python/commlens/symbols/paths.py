@@ -3,10 +3,12 @@
 
 A call site names the call site of its caller. So the call sites of a profile are a forest. Functions of wrapper libraries,
 which call MPI for the application, are not the place that a reader looks for: its label is the first frame outside them.
+The same holds for extensions of Python, such as mpi4py, if the path goes on in Python.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +16,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import NamedTuple
 
-from commlens.symbols.callsites import Frame, callsite_frames
+from commlens.symbols.callsites import IN_PYTHON, Frame, callsite_frames
 
 ARROW = " > "
 MOST_LEVELS = 128
@@ -28,12 +30,26 @@ START_UP = {
 }  # fmt: skip
 """Functions of the C library that call the first function of a program, thread or coroutine."""
 
-BEGINS = {*START_UP, "main", "MAIN__", "MAIN_"}
+BEGINS = {*START_UP, "main", "MAIN__", "MAIN_", "<module>"}
 """Functions that have no caller of interest."""
 
-PLACES_SQL = """\
-SELECT id, MIN(id) OVER (PARTITION BY module, build_id, "offset", id = 0) FROM callsite"""
-"""Each call site, and the first one of the same place: a place has one for every path to it."""
+EXTENSION = re.compile(r"\.(cpython-3|abi3)[^/]*\.so$")
+"""Ends the file name of an extension of Python."""
+
+PLACES_SQL = f"""\
+WITH RECURSIVE up(site, at) AS (
+  SELECT id, caller FROM callsite WHERE module LIKE '%.cpython-3%.so' OR module LIKE '%.abi3%.so'
+  UNION SELECT site, caller FROM up JOIN callsite ON id = at WHERE build_id NOT LIKE '{IN_PYTHON}%')
+SELECT own.id, MIN(own.id) OVER (
+         PARTITION BY COALESCE(line.module, own.module), COALESCE(line.build_id, own.build_id),
+                      COALESCE(line."offset", own."offset"), own.id = 0)
+  FROM callsite AS own LEFT JOIN up ON up.site = own.id
+   AND EXISTS (SELECT 1 FROM callsite WHERE id = up.at AND build_id LIKE '{IN_PYTHON}%')
+  LEFT JOIN callsite AS line ON line.id = up.at"""
+"""Each call site, and the first one of the same place: a place has one for every path to it.
+
+The place of a call in an extension of Python is the line of Python that calls it.
+"""
 
 Callers = Mapping[int, "int | None"]
 
@@ -138,6 +154,7 @@ class PathTree:
             if site in self._frames
         }
         self._name_modules()
+        self._bindings: dict[int, bool] = {}
         self.shown = {site: self._outside(site) for site in wanted}
         self.leaf = {site: self._leaf(site) for site in wanted}
 
@@ -157,6 +174,19 @@ class PathTree:
     def is_begin(self, site: int) -> bool:
         """Return whether a call site is in the function with which a program or a thread begins, or before it."""
         return site in self._begins or (site in self._frames and self._frames[site][-1].function in BEGINS)
+
+    def is_binding(self, site: int) -> bool:
+        """Return whether a call site lies in an extension that Python code calls."""
+        if site not in self._bindings:
+            is_extension = EXTENSION.search(self.stored[site][0]) is not None
+            self._bindings[site] = is_extension and any(
+                self.stored[step.site][1].startswith(IN_PYTHON) for step in self.steps(site)
+            )
+        return self._bindings[site]
+
+    def told(self, site: int) -> Iterator[Frame]:
+        """Yield the frames of a path, the innermost first, without those of bindings."""
+        yield from (self.frame(step) for step in self.steps(site) if not self.is_binding(step.site))
 
     def label(self, site: int) -> str:
         """Return the first frame outside wrappers."""
@@ -205,14 +235,15 @@ class PathTree:
                 build = f" of build {build_id}" if build_id else ""
                 self._frames[site] = [Frame("", f"{module}+0x{offset:x}{build}")]
 
-    def _skipped(self, site: int) -> list[Frame]:
-        """Return the frames of wrappers, the innermost first; none if all frames are, or very many."""
-        skipped: list[Frame] = []
-        for step in islice(self.steps(site), MOST_TOLD) if self._wrappers else ():
-            frame = self.frame(step)
-            if not any(fnmatchcase(frame.function, pattern) for pattern in self._wrappers):
+    def _skipped(self, site: int) -> list[Step]:
+        """Return the frames of wrappers and bindings, the innermost first; none if all frames are, or very many."""
+        skipped: list[Step] = []
+        for step in islice(self.steps(site), MOST_TOLD):
+            function = self.frame(step).function
+            is_wrapper = any(fnmatchcase(function, pattern) for pattern in self._wrappers)
+            if not is_wrapper and not self.is_binding(step.site):
                 return skipped
-            skipped.append(frame)
+            skipped.append(step)
         return []
 
     def _outside(self, site: int) -> Step:
@@ -223,7 +254,8 @@ class PathTree:
         """Return the node of a call site."""
         step = self.shown[site]
         around = self._outer(step.site, step.inlined + 1)
-        wrappers = [f"[{frame.name}]" for frame in reversed(self._skipped(site))]
+        inner = [step for step in self._skipped(site) if not self.is_binding(step.site)]
+        wrappers = [f"[{self.frame(step).name}]" for step in reversed(inner)]
         return self._node(around, ARROW.join([self.label(site), *wrappers]), is_leaf=True)
 
     def _outer(self, site: int, begin: int) -> int | None:
@@ -296,4 +328,7 @@ def told_apart(tree: PathTree, sites: Sequence[int]) -> dict[int, str]:
             if len(set(tails.values())) == len(sites):
                 return tails
             count *= 2
+    if len({(tails[site], tree.frame(Step(site, 0)).label) for site in sites}) == len(sites):
+        # One line of Python may call MPI from several places of an extension.
+        return {site: f"{tails[site]}{ARROW}[{tree.frame(Step(site, 0)).label}]" for site in sites}
     return {site: f"{tails[site]} (call site {site})" for site in sites}
