@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, ROOT, Mpi, Result
+from harness import PROGRAMS, ROOT, SANITIZER, Mpi, Result, commlens
 from profile_rows import Profile
 from test_languages import mpi4py_env
 
@@ -26,10 +26,12 @@ class Python:
 
     Attributes
     ----------
-    program : Path
+    program : path
         The interpreter.
     environment : dict of str to str
         What it needs to find mpi4py.
+    preload : tuple of path
+        Libraries to preload.
     """
 
     def __init__(self, version: str, mpi: Mpi) -> None:
@@ -39,6 +41,14 @@ class Python:
         if not self.program.exists():
             pytest.skip(f"tools/pythons.sh has found no Python {version}")
         self.environment = {**mpi4py_env(mpi), "PYTHONPATH": str(PYTHONS / version / "packages")}
+        self.preload: tuple[Path, ...] = ()
+        if SANITIZER == "address,undefined":
+            # Python's memory comes from the sanitizer, which then reports whoever reads what is freed.
+            asan = subprocess.run(
+                ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+            )
+            self.preload = (Path(asan.stdout.strip()).resolve(),)
+            self.environment["PYTHONMALLOC"] = "malloc"
 
 
 @pytest.fixture(params=VERSIONS)
@@ -77,6 +87,7 @@ def run_paths(mpi: Mpi, python: Python, frames: int, rounds: int) -> tuple[Resul
         2,
         [python.program, PROGRAMS / "python_paths.py", where, str(rounds)],
         {**python.environment, "COMMLENS_FRAMES": str(frames)},
+        preload=python.preload,
     )
     assert result.rc == 0, result
     assert result.said == [f"commlens: profile of 2 ranks in {result.profile}"]
@@ -93,3 +104,72 @@ def test_paths_are_those_taken(mpi: Mpi, python: Python, frames: int) -> None:
     profile.check()
     assert counted(profile) == expected
     assert len(expected) > 90
+
+
+@pytest.mark.parametrize("memory", ["zeros", "missing", "text", "cycle"])
+@pytest.mark.parametrize("version", ["3.9.1 (x)", "3.11.2 (x)"])
+def test_strange_memory_leaves_native_paths(mpi: Mpi, version: str, memory: str) -> None:
+    program = mpi.compile("no_python.c", flags=["-rdynamic"])
+    result = mpi.run(2, [program, version, memory], {"COMMLENS_FRAMES": "8"})
+    assert result.rc == 0, result
+    reason = "call paths have no Python frames: its memory is not as expected"
+    assert said(result) == ([f"commlens: {reason}"] if memory == "cycle" else [])
+    assert counted(result.open()) == Counter({(): 5})
+
+
+@pytest.mark.parametrize("frames", ["1", "8"])
+@pytest.mark.parametrize("version", ["3.14.0 (x)", "3.99.0 (x)", "2.7", ""])
+def test_an_unknown_version_leaves_native_paths(mpi: Mpi, version: str, frames: str) -> None:
+    program = mpi.compile("no_python.c", flags=["-rdynamic"])
+    result = mpi.run(2, [program, version, "zeros"], {"COMMLENS_FRAMES": frames})
+    assert result.rc == 0, result
+    is_undescribed = version.startswith("3.14")
+    text = "it does not describe its memory" if is_undescribed else "its frames are unknown to this version of commlens"
+    assert said(result) == [f"commlens: call paths have no Python frames: Python {version.split(' ')[0]}: {text}"]
+    assert counted(result.open()) == Counter({(): 5})
+
+
+def said(result: Result) -> list[str]:
+    """Return what commlens said, but for the name of the profile."""
+    return [line for line in result.said if "profile of" not in line]
+
+
+def test_without_call_sites_python_has_none(mpi: Mpi) -> None:
+    python = Python("3.11", mpi)
+    program = "from mpi4py import MPI\nMPI.COMM_WORLD.Barrier()"
+    result = mpi.run(
+        2, [python.program, "-c", program], {**python.environment, "COMMLENS_CALLSITES": "0"}
+    )
+    assert result.rc == 0, result
+    assert [row["id"] for row in result.open().rows("SELECT id FROM callsite")] == [0]
+
+
+@pytest.mark.parametrize("frames", ["1", "16"])
+def test_daemon_threads_call_mpi_while_the_interpreter_ends(mpi: Mpi, python: Python, frames: str) -> None:
+    where = mpi.fresh("daemons")
+    result = mpi.run(
+        1,
+        [python.program, PROGRAMS / "python_daemons.py"],
+        {**python.environment, "COMMLENS_FRAMES": frames, "PYTHONMALLOC": "malloc"},
+        preload=python.preload,
+        cwd=where,
+    )
+    assert result.rc == 0, result
+    paths = counted(result.open(), "MPI_Iprobe")
+    assert {path[0][1].rpartition(".")[2] for path in paths} == {"forever"}
+
+
+def test_the_report_names_lines_of_python(mpi: Mpi) -> None:
+    python = Python("3.11", mpi)
+    result, _ = run_paths(mpi, python, 8, 1)
+    tree = commlens("report", result.profile, "--callsites").stdout
+    assert "recursive python_paths.py:" in tree
+    assert "MPI." not in "".join(line[:60] for line in tree.splitlines() if " python_paths.py:" in line)
+    flat = commlens("report", result.profile, "--callsites", "--flat").stdout
+    assert "comprehensions.<locals>" not in flat or "python_paths.py:" in flat
+    folded = result.profile.with_suffix(".folded")
+    done = commlens("export", result.profile, "--to", "folded", "-o", folded)
+    assert done.returncode == 0, done
+    stacks = folded.read_text().splitlines()
+    assert any(line.startswith("<module> python_paths.py;exceptions;MPI_Barrier ") for line in stacks)
+    assert not any("cpython" in line for line in stacks)
