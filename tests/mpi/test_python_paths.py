@@ -159,6 +159,22 @@ def test_daemon_threads_call_mpi_while_the_interpreter_ends(mpi: Mpi, python: Py
     assert {path[0][1].rpartition(".")[2] for path in paths} == {"forever"}
 
 
+@pytest.mark.parametrize("frames", ["1", "16"])
+def test_calls_after_the_end_of_the_interpreter_have_no_python(mpi: Mpi, python: Python, frames: str) -> None:
+    library = mpi.compile("after_python.c", shared=True)
+    result = mpi.run(
+        2,
+        [python.program, PROGRAMS / "python_after.py", library],
+        {**python.environment, "COMMLENS_FRAMES": frames},
+        preload=python.preload,
+    )
+    assert result.rc == 0, result
+    by_function = Counter[str]()
+    for path, calls in counted(result.open()).items():
+        by_function[path[0][1] if path else ""] += calls
+    assert by_function == {"outer": 2, "": 3}
+
+
 def test_the_report_names_lines_of_python(mpi: Mpi) -> None:
     python = Python("3.11", mpi)
     result, _ = run_paths(mpi, python, 8, 1)
