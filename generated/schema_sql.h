@@ -168,11 +168,11 @@ inline constexpr char tables_sql[] =
   PRIMARY KEY (region, name, value)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE callsite ( -- Places in the application that call MPI, as call paths: the return address of the outermost MPI call, and through column caller those of the functions around it, as many as COMMLENS_FRAMES asks for. A place that is reached on several paths has a row for each.
+    R"sql(CREATE TABLE callsite ( -- Places in the application that call MPI, as call paths: the return address of the outermost MPI call, and through column caller those of the functions around it, as many as COMMLENS_FRAMES asks for. A place that is reached on several paths has a row for each. Around the places in compiled code may be places in Python code: these have a file, a function and a line.
   id INTEGER PRIMARY KEY, -- Number within this file.
-  module TEXT, -- Path of the executable or shared object; empty if unknown.
-  build_id TEXT, -- GNU build id of the module, hexadecimal, or empty.
-  offset INTEGER, -- [bytes] Return address minus load address of the module.
+  module TEXT, -- Path of the executable or shared object; of a place in Python code, its file; empty if unknown.
+  build_id TEXT, -- GNU build id of the module, hexadecimal, or empty. Of a place in Python code: 'python:' and the function.
+  offset INTEGER, -- [bytes] Return address minus load address of the module; of a place in Python code, the line.
   caller INTEGER REFERENCES callsite(id) -- Call site from which the function of this one was called; NULL for the outermost that is known.
 );
 )sql"

@@ -61,6 +61,7 @@ everything() {
 }
 
 with_mpi() {
+  tools/pythons.sh || fail "versions of Python"
   export COMMLENS_TEST_EVIDENCE=$evidence
   workers=$mpi_workers python_tests mpi tests/mpi
   other_mpis

@@ -431,20 +431,20 @@ CREATE TABLE tag ( -- Tags that the application attached to regions with commlen
     ),
     'callsite': Relation(
         'table',
-        'Places in the application that call MPI, as call paths: the return address of the outermost MPI call, and through column caller those of the functions around it, as many as COMMLENS_FRAMES asks for. A place that is reached on several paths has a row for each.',
+        'Places in the application that call MPI, as call paths: the return address of the outermost MPI call, and through column caller those of the functions around it, as many as COMMLENS_FRAMES asks for. A place that is reached on several paths has a row for each. Around the places in compiled code may be places in Python code: these have a file, a function and a line.',
         (
             Column('id', 'INTEGER', '', 'Number within this file.'),
-            Column('module', 'TEXT', '', 'Path of the executable or shared object; empty if unknown.'),
-            Column('build_id', 'TEXT', '', 'GNU build id of the module, hexadecimal, or empty.'),
-            Column('offset', 'INTEGER', 'bytes', 'Return address minus load address of the module.', low=-9223372036854775808, high=9223372036854775807),
+            Column('module', 'TEXT', '', 'Path of the executable or shared object; of a place in Python code, its file; empty if unknown.'),
+            Column('build_id', 'TEXT', '', "GNU build id of the module, hexadecimal, or empty. Of a place in Python code: 'python:' and the function."),
+            Column('offset', 'INTEGER', 'bytes', 'Return address minus load address of the module; of a place in Python code, the line.', low=-9223372036854775808, high=9223372036854775807),
             Column('caller', 'INTEGER', '', 'Call site from which the function of this one was called; NULL for the outermost that is known.', ref='callsite.id', null=True, since=14),
         ),
         """\
-CREATE TABLE callsite ( -- Places in the application that call MPI, as call paths: the return address of the outermost MPI call, and through column caller those of the functions around it, as many as COMMLENS_FRAMES asks for. A place that is reached on several paths has a row for each.
+CREATE TABLE callsite ( -- Places in the application that call MPI, as call paths: the return address of the outermost MPI call, and through column caller those of the functions around it, as many as COMMLENS_FRAMES asks for. A place that is reached on several paths has a row for each. Around the places in compiled code may be places in Python code: these have a file, a function and a line.
   id INTEGER PRIMARY KEY, -- Number within this file.
-  module TEXT, -- Path of the executable or shared object; empty if unknown.
-  build_id TEXT, -- GNU build id of the module, hexadecimal, or empty.
-  offset INTEGER, -- [bytes] Return address minus load address of the module.
+  module TEXT, -- Path of the executable or shared object; of a place in Python code, its file; empty if unknown.
+  build_id TEXT, -- GNU build id of the module, hexadecimal, or empty. Of a place in Python code: 'python:' and the function.
+  offset INTEGER, -- [bytes] Return address minus load address of the module; of a place in Python code, the line.
   caller INTEGER REFERENCES callsite(id) -- Call site from which the function of this one was called; NULL for the outermost that is known.
 );
 """,
