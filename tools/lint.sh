@@ -16,17 +16,27 @@ tidy() {
     --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=30000
 }
 
+# Each of these uses one processor only.
+# shellcheck disable=SC2317  # called in the background
+others() {
+  local code=0
+  tools/bundle.sh --check || code=1
+  step lint "Python: mypy" .venv/bin/mypy || code=1
+  tools/generate.sh --check || code=1
+  step lint "files are where they belong" .venv/bin/python tools/check_tree.py || code=1
+  step lint "includes and imports point one way" .venv/bin/python tools/check_rooms.py || code=1
+  step lint "each type has one definition" .venv/bin/python tools/check_types.py || code=1
+  step lint "files and functions are small" .venv/bin/python tools/check_sizes.py || code=1
+  tools/format.sh --check || code=1
+  step lint "Python: ruff" .venv/bin/ruff check . || code=1
+  step lint "Python: output is escaped" .venv/bin/python tools/check_output.py python/commlens || code=1
+  step lint "third_party unchanged" sha256sum --check third_party/SHA256SUMS || code=1
+  return $code
+}
+
+export STEPS_BESIDE=1
 code=0
-tools/generate.sh --check || code=1
-step lint "files are where they belong" .venv/bin/python tools/check_tree.py || code=1
-step lint "includes and imports point one way" .venv/bin/python tools/check_rooms.py || code=1
-step lint "each type has one definition" .venv/bin/python tools/check_types.py || code=1
-step lint "files and functions are small" .venv/bin/python tools/check_sizes.py || code=1
-tools/format.sh --check || code=1
-step lint "Python: ruff" .venv/bin/ruff check . || code=1
-step lint "Python: output is escaped" .venv/bin/python tools/check_output.py python/commlens || code=1
-step lint "Python: mypy" .venv/bin/mypy || code=1
-tools/bundle.sh --check || code=1
+others &
 step lint "C++: clang-tidy" tidy || code=1
-step lint "third_party unchanged" sha256sum --check third_party/SHA256SUMS || code=1
+wait $! || code=1
 exit $code

@@ -5,6 +5,7 @@
 #     build   release                                                  23 s
 #
 # The output of the step goes to a file in build/log/.  If the step fails, the end of this file and its path follow.
+# With STEPS_BESIDE=1 other steps run meanwhile, so that the line is printed as a whole at the end.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 LOGS=$ROOT/build/log
@@ -12,20 +13,21 @@ mkdir -p "$LOGS"
 
 # step AREA LABEL COMMAND...: runs COMMAND without standard input and returns its exit code.
 step() {
-  local area=$1 label=$2 code=0 begin=$SECONDS log
+  local area=$1 label=$2 code=0 begin=$SECONDS log result
   shift 2
   log=$LOGS/$area-$(tr -cs 'a-zA-Z0-9\n' '-' <<<"$label").log
-  printf '%-8s%-56s ' "$area" "$label"
+  [ -n "${STEPS_BESIDE:-}" ] || printf '%-8s%-56s ' "$area" "$label"
   "$@" >"$log" 2>&1 </dev/null || code=$?
   if ((code == 0)); then
-    printf '%5d s\n' $((SECONDS - begin))
+    result=$(printf '%5d s' $((SECONDS - begin)))
     # For tools/summary.py, while tools/test.sh runs.
     [ ! -d "$ROOT/build/results" ] || printf '%s\t%s\t%d\n' "$area" "$label" $((SECONDS - begin)) >>"$ROOT/build/results/steps.tsv"
   else
-    printf ' failed\n'
-    tail -n 40 "$log" | sed 's/^/    | /'
-    printf '%-8swhole output: %s\n' '' "${log#"$ROOT"/}"
+    result=$(printf ' failed\n' && tail -n 40 "$log" | sed 's/^/    | /' &&
+      printf '%-8swhole output: %s' '' "${log#"$ROOT"/}")
   fi
+  if [ -n "${STEPS_BESIDE:-}" ]; then result=$(printf '%-8s%-56s ' "$area" "$label")$result; fi
+  printf '%s\n' "$result"
   return $code
 }
 

@@ -71,6 +71,16 @@ def test_a_step_that_fails_shows_its_output_and_keeps_its_code() -> None:
     assert "build/log/test-a-step.log" in result.stdout
 
 
+def test_steps_beside_each_other_print_whole_lines() -> None:
+    steps = "step test slow bash -c 'sleep 0.5; echo why; exit 7' & step test quick true; wait $!"
+    result = bash(f". tools/step.sh; export STEPS_BESIDE=1; {steps}")
+    assert result.returncode == 7
+    quick, slow, *output = result.stdout.splitlines()
+    assert re.fullmatch(r"test    quick {52} +\d+ s", quick)
+    assert re.fullmatch(r"test    slow {53} failed", slow)
+    assert [line.strip() for line in output] == ["| why", "whole output: build/log/test-slow.log"]
+
+
 def test_a_step_does_not_read_what_the_user_types() -> None:
     assert bash(". tools/step.sh; echo typed | step test 'a step' bash -c '! read -r line'").returncode == 0
 
