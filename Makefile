@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick coverage proof fuzz kills sanitize soak bench overhead study scale algorithms hosts page fmt lint gen install clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills sanitize soak bench overhead study scale algorithms hosts page fmt lint gen install clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -21,6 +21,9 @@ test:        ## everything: lint, unit tests, sanitizers, reader, both MPIs
 
 test-quick:  ## unit tests and the reader, without the longest: a minute and a half
 	@tools/test.sh quick
+
+test-all:    ## the same, and each test with both MPIs of which 'make test' deals out the cases
+	@tools/test.sh all
 
 fuzz:        ## 10,000 random programs on each MPI against the model; continues a stopped run
 	@tools/fuzz.sh

@@ -19,6 +19,6 @@ for preset in "$@"; do
   esac
   say test "$preset: ${tests[*]}"
   COMMLENS_TEST_BUILD=$PWD/build/$preset .venv/bin/python -m pytest --quiet --no-header -p no:cacheprovider \
-    "${tests[@]}" </dev/null || code=1
+    --every-case "${tests[@]}" </dev/null || code=1
 done
 exit $code

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs all tests; with "quick" those that take seconds, with "coverage" those with MPI.  Continues after a failure; the
-# summary lists the failures.
+# Runs all tests; with "quick" those that take seconds, with "coverage" those with MPI, with "all" also the cases that
+# each MPI library leaves to the other.  Continues after a failure; the summary lists the failures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
@@ -11,6 +11,7 @@ results=$PWD/build/results
 evidence=$results/evidence
 rm -rf "$results"
 mkdir -p "$results"
+cases=() # options that choose cases of the tests with MPI
 failed=()
 fail() { failed+=("$@"); }
 # Tests run in parallel.  An MPI test keeps less than one processor busy, because it often waits for its launcher.
@@ -63,7 +64,7 @@ everything() {
 with_mpi() {
   tools/pythons.sh || fail "versions of Python"
   export COMMLENS_TEST_EVIDENCE=$evidence
-  workers=$mpi_workers python_tests mpi tests/mpi
+  workers=$mpi_workers python_tests mpi tests/mpi "${cases[@]}"
   other_mpis
 }
 
@@ -88,6 +89,11 @@ other_mpis() {
   done
   COMMLENS_TEST_MPI=openmpi5,mpich5,mpich5-abi,intel,intel-abi python_tests mpi-others "${files[@]}" \
     -k 'not 16 and not 64 and not twenty_thousand and not from_fortran and not ((test_communicators.py or test_hosts.py) and intel) and (another_mpi or not test_faults.py)'
+}
+
+all() {
+  cases=(--every-case)
+  everything
 }
 
 # Leaves out the long tests, and all cases of a reader's test but the first.

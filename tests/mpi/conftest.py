@@ -9,11 +9,46 @@ tools/mpis.sh fetches.  One that is not there is an error, not a skip.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from harness import Mpi
 
 NAMES = tuple(os.environ.get("COMMLENS_TEST_MPI", "openmpi,mpich").split(","))
+
+DEALT = ("openmpi", "mpich")
+"""Each case of a test marked `dealt` runs with one of these two; with other libraries, it runs with each of them."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--every-case",
+        action="store_true",
+        help="run each case of the tests marked `dealt` with both MPI libraries",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases that are the turn of the other MPI library, unless tests are asked for by name."""
+    if config.getoption("--every-case") or any("::" in argument for argument in config.args):
+        return
+    turns: dict[Path, dict[str, int]] = {}
+    is_kept = [is_its_turn(item, turns.setdefault(item.path, {})) for item in items]
+    config.hook.pytest_deselected(items=[item for item, kept in zip(items, is_kept) if not kept])
+    items[:] = [item for item, kept in zip(items, is_kept) if kept]
+
+
+def is_its_turn(item: pytest.Item, turns: dict[str, int]) -> bool:
+    """Return whether a case runs with its MPI library; `turns` numbers the dealt cases of the file.
+
+    The turns go A B B A A B B A ..., so that both libraries get both values of a parameter with two.
+    """
+    if item.get_closest_marker("dealt") is None or set(NAMES) != set(DEALT) or "mpi" not in item.fixturenames:
+        return True
+    library = item.callspec.params["mpi"]
+    case = item.nodeid.replace(library, "", 1)
+    turn = turns.setdefault(case, len(turns))
+    return DEALT[(turn + turn // 2) % 2] == library
 
 
 @pytest.fixture(scope="session", params=NAMES)

@@ -54,6 +54,7 @@ def test_all_programs_are_listed() -> None:
     assert {path.stem for path in SOURCES.iterdir() if path.suffix != ".h"} == set(PROGRAMS) == set(CARRIER)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_profile_has_the_calls_that_are_worked_out_on_paper(mpi: Mpi, name: str) -> None:
     program = PROGRAMS[name]
@@ -69,6 +70,7 @@ def test_the_profile_has_the_calls_that_are_worked_out_on_paper(mpi: Mpi, name: 
     assert {row["name"]: row["calls"] for row in counted} == program.calls(RANKS, *program.small)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_finds_that_one_number_was_wrong(mpi: Mpi, name: str) -> None:
     spoil = mpi.compile("spoil.c", shared=True)

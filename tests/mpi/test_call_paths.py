@@ -92,6 +92,7 @@ def counted(profile: Profile, program: Path, operations: Collection[str] = OPERA
     return calls
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("threads", [False, True], ids=["one thread", "two threads"])
 @pytest.mark.parametrize("optimised", ["-O0", "-O2", "-O3 -fomit-frame-pointer -flto"])
 def test_paths_are_those_taken(mpi: Mpi, optimised: str, threads: bool) -> None:

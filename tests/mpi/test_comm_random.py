@@ -10,6 +10,7 @@ from harness import Mpi
 AT_ONCE = 60  # sequences a run; `make fuzz` does more
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7])
 def test_every_communicator_is_put_together_from_its_members(mpi: Mpi, n: int) -> None:
     run = nth_run(mpi.name, n, AT_ONCE)

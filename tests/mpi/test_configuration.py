@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 from harness import Mpi, without_summary
 
+# What is written, where and by whom does not depend on the MPI library.
+pytestmark = pytest.mark.dealt
+
 # As another user, with an /etc of its own that has a configuration this user may not read.
 HIDDEN = """cp -a /etc "$1/etc" && mount --bind "$1/etc" /etc || exit 99
 echo 'quiet = 1' >/etc/commlens.conf

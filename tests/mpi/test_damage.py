@@ -19,6 +19,9 @@ import pytest
 from harness import BUILD, ROOT, Mpi, commlens, small_file_system
 from profile_rows import Profile
 
+# What is written, where and by whom does not depend on the MPI library.
+pytestmark = pytest.mark.dealt
+
 RANKS, CALLS, COMMS = 2, 50, 1500
 TOOL = BUILD / "bin" / "commlens-arena"
 VERSION_AT = 8  # behind the magic number, core/arena/format.h

@@ -43,6 +43,7 @@ def _outputs_that_cannot_be(where: Path) -> dict[str, Path]:
     }
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(
     "why", ["no such directory", "below a file", "read-only file system", "name too long"]
 )

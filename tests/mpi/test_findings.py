@@ -68,6 +68,7 @@ def explained(result: Result) -> list[dict[str, object]]:
     return found
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_hidden_fault_is_the_first_finding(mpi: Mpi, fault: str) -> None:
     ranks, repeats, sentence = FAULTS[fault]

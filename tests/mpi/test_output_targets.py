@@ -14,6 +14,9 @@ import pytest
 from harness import Mpi, Result, without_summary
 from test_storage import CALLS, KEPT, RANKS, Place, check_complete, check_job, place
 
+# What is written, where and by whom does not depend on the MPI library.
+pytestmark = pytest.mark.dealt
+
 __all__ = ["place"]  # the fixture
 
 OPEN_UMASK = ["sh", "-c", 'umask 0; exec "$0" "$@"']

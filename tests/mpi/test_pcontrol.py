@@ -42,6 +42,7 @@ def barriers(profile: Profile) -> dict[str, set[int]]:
     return found
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(("dialect", "said", "expected"), SAID)
 def test_what_a_program_says_is_understood(
     mpi: Mpi, dialect: str, said: str, expected: dict[str, int]

@@ -71,6 +71,7 @@ def differences(profile: Path) -> list[tuple[int, int, int, int, int, int, str]]
     return sorted(tuple(d[key] for key in keys) for d in matrix(profile)["ends"]["differences"])
 
 
+@pytest.mark.dealt
 @BOTH
 @pytest.mark.parametrize(
     "case", ["any", "null", "cancelled", "partial", "persistent", "parts", "one-sided", "nobody", "threads"]

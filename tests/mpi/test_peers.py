@@ -115,6 +115,7 @@ CASES: dict[str, tuple[list[str], Rule]] = {
 }
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("n", [2, 5, 16])
 @pytest.mark.parametrize("case", CASES)
 def test_every_pair_has_its_messages_and_bytes_at_both_ends(mpi: Mpi, case: str, n: int) -> None:

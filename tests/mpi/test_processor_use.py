@@ -15,6 +15,7 @@ MS = 10**6
 MOST_CPU_NS, MOST_PREEMPTED = 20 * MS, 10
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(
     ("said", "counted"),
     [

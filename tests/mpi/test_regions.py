@@ -110,6 +110,7 @@ def test_each_thread_has_regions_of_its_own(mpi: Mpi) -> None:
 # ---- control ----
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(
     ("how", "env", "barriers", "values"),
     [
@@ -194,6 +195,7 @@ ODD: dict[str, tuple[list[str], list[tuple[str, str, int]], dict[str, int]]] = {
 PLACE = "odd_regions-[0-9a-f]*[+]0x[0-9a-f]+"
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("how", ODD)
 def test_what_is_said_wrongly_is_survived_and_said_once(mpi: Mpi, how: str) -> None:
     result = mpi.run(3, [program(mpi, "odd_regions.c"), how], timeout=120)
@@ -305,6 +307,7 @@ def entries(profile: Profile) -> list[list[tuple[Any, ...]]]:
     ]
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("writers", [2, 3])
 @pytest.mark.parametrize("name", ["grid.c", "controlled.c"])
 def test_many_writers_write_the_regions_that_one_writes(mpi: Mpi, name: str, writers: int) -> None:

@@ -23,6 +23,7 @@ def merged(directory: Path) -> Profile:
     return Profile(target)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(("ranks", "writers"), [(5, 2), (5, 5), (16, 3)])
 def test_many_writers_write_what_one_writes(mpi: Mpi, ranks: int, writers: int) -> None:
     program = mpi.compile("comms.c" if ranks < 16 else "listing1.c")

@@ -16,6 +16,9 @@ from harness import Mpi, Result, commlens, small_file_system
 from profile_rows import Profile
 from test_survive import job
 
+# What is written, where and by whom does not depend on the MPI library.
+pytestmark = pytest.mark.dealt
+
 RANKS = 4
 CALLS = 50
 DONE = f"done {CALLS * RANKS}\n"

@@ -14,6 +14,9 @@ import pytest
 from harness import BUILD, Mpi
 from strangers import USERS, Strangers, strangers
 
+# What is written, where and by whom does not depend on the MPI library.
+pytestmark = pytest.mark.dealt
+
 CALLS = 50
 GIGABYTE = 1 << 30
 AT_ONCE = 10

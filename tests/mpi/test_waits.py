@@ -57,6 +57,7 @@ def skewed(mpi: Mpi, *arguments: object, env: dict[str, str] | None = None) -> t
     return truths(result.stdout), result.profile
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(
     "pattern", [("late", 2), ("rotate",), ("ladder",), ("root",), ("others",)], ids=lambda p: str(p[0])
 )

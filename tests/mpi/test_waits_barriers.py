@@ -57,6 +57,7 @@ def test_every_call_is_sampled_and_the_waiting_is_that_of_a_trace(mpi: Mpi) -> N
     assert row["waiting_share"] == pytest.approx(float(waiting) / float(time), abs=0.1)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(
     "case", [("many", "3000"), ("split",), ("create_group",), ("inter",), ("dup",)], ids=lambda c: str(c[0])
 )

@@ -314,6 +314,7 @@ def check_memory(result: Result, without: Result, index: int = 0) -> list[Counte
     return arenas
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(
     ("number", "of_baseline", "counted"), [(100_000, 10_000, 1024), (5_000, 5_000, 1_000_000)]
 )

@@ -14,6 +14,7 @@ CASES = (
 )
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("case", CASES)
 def test_waiting_and_the_late_rank_are_those_of_a_trace(mpi: Mpi, case: str, ranks: int) -> None:

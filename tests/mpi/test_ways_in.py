@@ -194,6 +194,7 @@ def test_output_fields(mpi: Mpi) -> None:
     assert found.name == f"x-{program.name}-2-4711-{os.uname().nodename}-100%.db"
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(
     ("variables", "job"),
     [
