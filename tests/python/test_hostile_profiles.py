@@ -501,12 +501,13 @@ def test_a_profile_of_another_user_has_no_file_of_his_looked_at(
         looked.append(path)
         return ""
 
-    monkeypatch.setattr("commlens.symbols.callsites.build_id", no_id)
+    monkeypatch.setattr("commlens.symbols.debug_files.build_id", no_id)
+    monkeypatch.setattr("commlens.symbols.debug_files.debug_link", no_id)
     module = tmp_path / "module"
     module.touch()
     change(profile, f"UPDATE callsite SET module = '{module}', build_id = 'abcd' WHERE id = 1")
     assert run("report", profile, "--callsites").exit_code == 0
-    assert looked == [module]
+    assert looked == [module, module], "its build id, and the name of its debug information"
     looked.clear()
     if os.geteuid() == 0:
         os.chown(module, 4242, -1)

@@ -19,7 +19,7 @@ from conftest import MS, Run, small_builder
 from summarise import summarised
 
 from commlens.page.facts import read_facts
-from commlens.profile import _schema, open_profile
+from commlens.profile import open_profile
 from commlens.reports.query import Selection, Shape
 from commlens.reports.report import read_report
 from commlens.symbols.callsites import callsite_frames
@@ -445,7 +445,6 @@ def test_callers_in_a_loop_and_callers_that_are_missing_are_cut(
         found = json.loads(run("report", path, "--callsites", *options, "--format", "json").stdout)
         assert sum(row["calls"] for row in found["operations"]) == whole
     with closing(sqlite3.connect(path)) as connection:  # without the checks
-        connection.executescript(_schema.ADDED_SQL)
         tree = PathTree(connection, [1, 2, 3])
         assert len(distinct_labels(connection, [1, 2, 3])) == 3
         assert all(len(path_of(read_callers(connection), site)) <= 3 for site in tree.leaf)

@@ -66,6 +66,9 @@ def stored_label(module: str, offset: int) -> str:
 def stored_symbols(connection: sqlite3.Connection) -> dict[int, list[Symbol]]:
     """Return the symbols that the profile has for its call sites, the innermost inlined function first."""
     found: dict[int, list[Symbol]] = {}
+    names = "SELECT name FROM sqlite_master UNION ALL SELECT name FROM sqlite_temp_master"
+    if not connection.execute(f"SELECT EXISTS (SELECT 1 FROM ({names}) WHERE name = 'frame')").fetchone()[0]:
+        return found  # only open_profile() provides a table that is missing
     for site, *symbol in connection.execute(
         "SELECT callsite, function, file, line FROM frame ORDER BY callsite, inlined"
     ):

@@ -41,13 +41,13 @@ def files_of(module: str, stored_id: str, *, is_own: bool) -> list[str]:
     if not BUILD_ID.fullmatch(identity):
         return []
     found: dict[str, None] = {}
-    for file in _possible(module, identity):
+    for file in _possible(module, identity, is_own=is_own):
         if file not in found and may_be_read(file, is_own=is_own) and build_id(Path(file)) == identity:
             found[file] = None
     return list(found)
 
 
-def _possible(module: str, identity: str) -> Iterator[str]:
+def _possible(module: str, identity: str, *, is_own: bool) -> Iterator[str]:
     """Yield the names that such files may have."""
     if module:
         yield module
@@ -57,7 +57,8 @@ def _possible(module: str, identity: str) -> Iterator[str]:
         return
     path = PurePosixPath(os.path.realpath(module))
     # The section is the same in another build of the module, and the build id of the file decides.
-    link = PurePosixPath(debug_link(Path(module)) or f"{path.name}.debug").name
+    name = debug_link(Path(module)) if may_be_read(module, is_own=is_own) else ""
+    link = PurePosixPath(name or f"{path.name}.debug").name
     for place in (
         path.parent,
         path.parent / ".debug",
