@@ -269,8 +269,8 @@ void use_path_cache(PathCache* cache) noexcept {
 
 Site add_path(PathCache& cache, Site caller, Site site, const char* frame) noexcept {
   const int saved = errno;
-  const Site path = python::is_used() ? add_python_path(cache, caller, site, frame)
-                                      : unwind_path(cache, caller, site, frame, {});
+  const Site path =
+      python::is_used() ? add_python_path(cache, caller, site, frame) : unwind_path(cache, caller, site, frame, {});
   errno = saved;
   return path != 0 ? path : site;
 }

@@ -172,8 +172,8 @@ class Walk {
   }
 
   bool step(std::uint64_t frame) {
-    const std::uint64_t last = std::max({layout_.frame_code, layout_.frame_previous, layout_.frame_instruction,
-                                         layout_.frame_owner & ~7u});
+    const std::uint64_t last =
+        std::max({layout_.frame_code, layout_.frame_previous, layout_.frame_instruction, layout_.frame_owner & ~7u});
     if (!frame_.read_from(frame, last + 8)) return false;
     add(frame_.word(layout_.frame_code));
     const bool is_entry = layout_.frame_owner != 0 && frame_.at<std::uint8_t>(layout_.frame_owner) >= not_of_python;
@@ -183,14 +183,14 @@ class Walk {
   }
 
   bool read_code(std::uint64_t code) {
-    const std::uint64_t last = std::max({layout_.code_file, layout_.code_function, layout_.code_first_line,
-                                         layout_.code_lines, layout_.code_version});
+    const std::uint64_t last = std::max(
+        {layout_.code_file, layout_.code_function, layout_.code_first_line, layout_.code_lines, layout_.code_version});
     std::string table;
     SiteFacts place;
-    if (!is_of_type(code, interpreter.code_type) || !code_.read_from(code, (last + 8) & ~std::uint64_t{7})) return false;
+    if (!is_of_type(code, interpreter.code_type) || !code_.read_from(code, (last + 8) & ~std::uint64_t{7}))
+      return false;
     if (!read_text(code_.at(layout_.code_file), place.module) ||
-        !read_text(code_.at(layout_.code_function), place.build_id) ||
-        !read_bytes(code_.at(layout_.code_lines), table))
+        !read_text(code_.at(layout_.code_function), place.build_id) || !read_bytes(code_.at(layout_.code_lines), table))
       return false;
     if (!add_words_of_code(table.size())) return false;
     // As tracebacks do.
@@ -231,8 +231,8 @@ class Walk {
            (table_size < 16 || (add_read(begin) && add_read(begin + 8)));
   }
 
-  // Adds the address of an object that the code object refers to, its size, and its last 16 bytes up to `end`, which need
-  // not be aligned.  The head of an object is longer than that.
+  // Adds the address of an object that the code object refers to, its size, and its last 16 bytes up to `end`, which
+  // need not be aligned.  The head of an object is longer than that.
   bool add_object(std::uint32_t offset, std::uint64_t size, std::uint64_t end) {
     add(code_.word(offset));
     add({reinterpret_cast<const std::uint64_t*>(code_.at(offset) + size_of_object), size});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Reads the frames of CPython from its memory, without its lock: while a thread is inside an MPI call, no one changes its
-// frames.  Only the functions of the interpreter that read a thread-local variable or return a constant are called.
+// Reads the frames of CPython from its memory, without its lock: while a thread is inside an MPI call, no one changes
+// its frames.  Only the functions of the interpreter that read a thread-local variable or return a constant are called.
 
 #include <cstdint>
 #include <string>
@@ -26,8 +26,8 @@ struct Position {
   std::uint64_t instruction;
 };
 
-// Returns the position of this thread.  is_shared: another thread may end the interpreter in the meantime, so that memory
-// is only read by system calls that fail where it is missing.
+// Returns the position of this thread.  is_shared: another thread may end the interpreter in the meantime, so that
+// memory is only read by system calls that fail where it is missing.
 Position position(bool is_shared) noexcept;
 
 // Returns the same as are_unchanged(), but may be used if another thread ends the interpreter in the meantime.

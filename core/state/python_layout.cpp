@@ -19,8 +19,8 @@ constexpr Known known[] = {
     {12, {56, 0, 0, 8, 56, 70, 112, 128, 68, 136, 192, 92, 40, 56, 0, Lines::locations}},
 };
 
-// From version 13 on, _PyRuntime begins with _Py_DebugOffsets.  These are the indices of the 64-bit numbers that we need:
-// the structure differs between versions.
+// From version 13 on, _PyRuntime begins with _Py_DebugOffsets.  These are the indices of the 64-bit numbers that we
+// need: the structure differs between versions.
 struct Words {
   std::uint32_t minor;
   std::uint32_t thread_frame, frame_code, frame_previous, frame_instruction, frame_owner;
@@ -45,9 +45,22 @@ std::string take(const Words& at, std::uint64_t runtime, Read read, Layout& layo
     is_good = is_good && offsets[word] < furthest;
     return static_cast<std::uint32_t>(offsets[word]);
   };
-  layout = {offset(at.thread_frame), -1, offset(at.frame_code), offset(at.frame_previous), offset(at.frame_instruction),
-            offset(at.frame_owner), offset(at.code_file), offset(at.code_function), offset(at.code_first_line),
-            offset(at.code_lines), offset(at.code_bytes), 0, offset(at.text_ascii), 0, 0, Lines::locations};
+  layout = {offset(at.thread_frame),
+            -1,
+            offset(at.frame_code),
+            offset(at.frame_previous),
+            offset(at.frame_instruction),
+            offset(at.frame_owner),
+            offset(at.code_file),
+            offset(at.code_function),
+            offset(at.code_first_line),
+            offset(at.code_lines),
+            offset(at.code_bytes),
+            0,
+            offset(at.text_ascii),
+            0,
+            0,
+            Lines::locations};
   layout.code_version = layout.code_first_line + 24;  // _Py_DebugOffsets does not have it
   layout.text_other = layout.text_ascii + 16;
   return is_good ? "" : "it does not describe its memory";

@@ -28,8 +28,9 @@ struct Layout {
 // Reads memory that may be missing; returns false if it is.
 using Read = bool (*)(std::uint64_t from, void* to, std::size_t bytes);
 
-// Finds the layout of a version such as "3.11.2 (main, ...)".  runtime: address of _PyRuntime, which begins with offsets
-// from version 3.13 on; 0: none.  Returns an empty text, or the reason why the frames of this version cannot be read.
+// Finds the layout of a version such as "3.11.2 (main, ...)".  runtime: address of _PyRuntime, which begins with
+// offsets from version 3.13 on; 0: none.  Returns an empty text, or the reason why the frames of this version cannot be
+// read.
 std::string find_layout(const char* version, std::uint64_t runtime, Read read, Layout& layout);
 
 }  // namespace commlens::python

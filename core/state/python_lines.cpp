@@ -81,7 +81,8 @@ std::uint32_t by_locations(Bytes table, std::uint32_t first_line, std::uint64_t 
 
 }  // namespace
 
-std::uint32_t line_at(Lines kind, std::string_view table, std::uint32_t first_line, std::uint64_t instruction) noexcept {
+std::uint32_t line_at(Lines kind, std::string_view table, std::uint32_t first_line,
+                      std::uint64_t instruction) noexcept {
   switch (kind) {
     case Lines::lnotab: return by_lnotab(Bytes(table), first_line, instruction);
     case Lines::ranges: return by_ranges(Bytes(table), first_line, instruction);

@@ -266,12 +266,18 @@ def test_the_profile_has_the_calls_that_were_made(runs: Runs, how: str) -> None:
 
 def test_all_call_paths_begin_where_the_program_starts(runs: Runs) -> None:
     # These applications call MPI in their main thread only, so a wrong or cut path would begin elsewhere.
-    rows = runs.with_paths.result.open().rows("SELECT id, module, offset, caller FROM callsite WHERE id > 0")
+    rows = runs.with_paths.result.open().rows(
+        "SELECT id, module, IIF(build_id LIKE 'python:%', build_id, offset) AS place, caller FROM callsite WHERE id > 0"
+    )
     by_id = {row["id"]: row for row in rows}
     first, frames = Counter(), 0
     for row in rows:
         while row["caller"] is not None:
             row, frames = by_id[row["caller"]], frames + 1
-        first[row["module"], row["offset"]] += 1
+        first[Path(row["module"]).name, row["place"]] += 1
+    if runs.app.package == "python3-mpi4py":
+        assert (
+            first.pop(("grid.py", "python:<module>")) > 10
+        )  # what remains: MPI_Finalize at the end of the interpreter
     assert len(first) == 1, first
-    assert frames > 2 * len(rows)
+    assert frames > len(rows)

@@ -80,7 +80,9 @@ def counted(profile: Profile, operation: str = "MPI_Barrier") -> Counter[tuple[P
     return calls
 
 
-def run_paths(mpi: Mpi, python: Python, frames: int, rounds: int) -> tuple[Result, Counter[tuple[Place, ...]]]:
+def run_paths(
+    mpi: Mpi, python: Python, frames: int, rounds: int
+) -> tuple[Result, Counter[tuple[Place, ...]]]:
     """Run the program that counts its own paths; return these, as far as they have so many frames."""
     where = mpi.fresh("paths")
     result = mpi.run(
@@ -124,8 +126,14 @@ def test_an_unknown_version_leaves_native_paths(mpi: Mpi, version: str, frames: 
     result = mpi.run(2, [program, version, "zeros"], {"COMMLENS_FRAMES": frames})
     assert result.rc == 0, result
     is_undescribed = version.startswith("3.14")
-    text = "it does not describe its memory" if is_undescribed else "its frames are unknown to this version of commlens"
-    assert said(result) == [f"commlens: call paths have no Python frames: Python {version.split(' ')[0]}: {text}"]
+    text = (
+        "it does not describe its memory"
+        if is_undescribed
+        else "its frames are unknown to this version of commlens"
+    )
+    assert said(result) == [
+        f"commlens: call paths have no Python frames: Python {version.split(' ')[0]}: {text}"
+    ]
     assert counted(result.open()) == Counter({(): 5})
 
 
@@ -137,9 +145,7 @@ def said(result: Result) -> list[str]:
 def test_without_call_sites_python_has_none(mpi: Mpi) -> None:
     python = Python("3.11", mpi)
     program = "from mpi4py import MPI\nMPI.COMM_WORLD.Barrier()"
-    result = mpi.run(
-        2, [python.program, "-c", program], {**python.environment, "COMMLENS_CALLSITES": "0"}
-    )
+    result = mpi.run(2, [python.program, "-c", program], {**python.environment, "COMMLENS_CALLSITES": "0"})
     assert result.rc == 0, result
     assert [row["id"] for row in result.open().rows("SELECT id FROM callsite")] == [0]
 

@@ -73,7 +73,7 @@ def comprehensions():
     [(note(), barrier()) for _ in range(3)]
     {i: (note(), barrier()) for i in range(2)}
     {(note(), barrier()) for _ in range(2)}
-    list((note(), barrier()) for _ in range(2))
+    list((note(), barrier()) for _ in range(2))  # noqa: C400 - a generator
     [[(note(), barrier()) for _ in range(2)] for _ in range(2)]
 
 
@@ -161,11 +161,10 @@ class Context:
 def implicit():
     with Context() as context:
         note(), barrier()
-        context.value
+        _ = context.value
     sorted([context, context])
     Context.of_class()
-    map(None, ())
-    list(map(lambda _: (note(), barrier()), range(3)))
+    functools.reduce(lambda *_: (note(), barrier()), range(3), None)
     del context
 
 
@@ -178,10 +177,12 @@ def lambdas():
 def executed(round_number):
     # New code objects, some of which lie where others of other files and lines have been.
     for i in range(4):
-        exec(compile("\n" * (i + 10 * (round_number % 50)) + "note(), barrier()", "<text>", "exec"), globals())
-        exec(compile("note(), barrier()", "<text %d>" % i, "exec"), globals())
-    scope = dict(globals())
-    exec(compile("def f%d():\n  note(), barrier()\nf%d()" % (round_number % 7, round_number % 7), "é–𝄞.py", "exec"), scope)
+        lines = "\n" * (i + 10 * (round_number % 50))
+        exec(compile(f"{lines}note(), barrier()", "<text>", "exec"), globals())
+        exec(compile("note(), barrier()", f"<text {i}>", "exec"), globals())
+    name = f"f{round_number % 7}"
+    source = f"def {name}():\n  note(), barrier()\n{name}()"
+    exec(compile(source, "é–𝄞.py", "exec"), dict(globals()))
 
 
 def späße():
@@ -208,179 +209,20 @@ async def tasks():
     await asyncio.gather(coroutine(1), coroutine(2))
 
 
-def long_line():
-    """Calls MPI in a long line, and behind more lines and instructions than a signed byte counts."""
-    value = 0
-    for _ in range(2):
-        value = (value + sum([value, value, value, value]) * 3 - value * 2 + len([value] * 7)) * (note(), barrier(), 1)[2]  # fmt: skip
-    # Lines
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    #
-    value += (value * 0 + value * 1 + value * 2 + value * 3 + value * 4 + value * 5 + value * 6 + value * 7 + value * 8 + value * 9 + value * 10 + value * 11)
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    value += value + value + value + value + value + value + value + value + value
-    note(), barrier()
+def make_long():
+    """Return a function with a long line, and with more lines and instructions than a byte counts."""
+    lines = [
+        "def long(value):",
+        "    for _ in range(2):",
+        f"        value = (value + {' + '.join(['value'] * 60)}) * (note(), barrier(), 1)[2]",
+        *["    # nothing"] * 300,
+        "    note(), barrier()",
+        *["    value += sum([value, value, value])"] * 200,
+        "    note(), barrier()",
+    ]
+    scope = dict(globals())
+    exec(compile("\n".join(lines), "/somewhere/long.py", "exec"), scope)
+    return scope["long"]
 
 
 def threads():
@@ -406,7 +248,7 @@ def threads():
 
 everything = [
     loop, over_many_lines, comprehensions, generators, lambda: decorated(2), lambda: recursive(5), exceptions, implicit,
-    lambdas, späße, long_line,
+    lambdas, späße, lambda: make_long()(0),
 ]  # fmt: skip
 
 
