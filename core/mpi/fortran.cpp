@@ -15,8 +15,8 @@
 #include "core/mpi/bind.h"
 #include "core/mpi/fortran_forms.h"
 #include "core/mpi/state.h"
-#include "core/state/paths.h"
 #include "core/process/modules.h"
+#include "core/state/paths.h"
 
 extern "C" {
 __thread commlens::FortranCall commlens_fortran_call;

@@ -270,7 +270,8 @@ def test_all_call_paths_begin_where_the_program_starts(runs: Runs) -> None:
         "SELECT id, module, IIF(build_id LIKE 'python:%', build_id, offset) AS place, caller FROM callsite WHERE id > 0"
     )
     by_id = {row["id"]: row for row in rows}
-    first, frames = Counter(), 0
+    first: Counter[tuple[str, object]] = Counter()
+    frames = 0
     for row in rows:
         while row["caller"] is not None:
             row, frames = by_id[row["caller"]], frames + 1
