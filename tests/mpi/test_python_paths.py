@@ -17,6 +17,14 @@ VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 PYTHONS = ROOT / "build" / "pythons"
 MARK = "python:"
 
+PLACES_SQL = """WITH RECURSIVE path AS (
+    SELECT id AS key, callsite AS site, '' AS text FROM key
+    UNION ALL
+    SELECT key, caller, printf('%s %s %s+%d', text, module, build_id, offset) FROM path JOIN callsite ON callsite.id = site
+     WHERE site > 0)
+SELECT op.name, comm.name AS comm, rank, text, calls FROM path JOIN key ON key.id = path.key JOIN cell ON cell.key = key.id
+  JOIN op ON op.id = key.op JOIN comm ON comm.id = key.comm WHERE site IS NULL ORDER BY 1, 2, 3, 4"""
+
 Place = tuple[str, str, int]
 """File, function and line."""
 
@@ -179,6 +187,50 @@ def test_calls_after_the_end_of_the_interpreter_have_no_python(mpi: Mpi, python:
     for path, calls in counted(result.open()).items():
         by_function[path[0][1] if path else ""] += calls
     assert by_function == {"outer": 2, "": 3}
+
+
+def test_files_of_several_writers_have_the_same_paths(mpi: Mpi) -> None:
+    python = Python("3.11", mpi)
+    found = []
+    for writers in (1, 2):
+        where = mpi.fresh("writers")
+        result = mpi.run(
+            2,
+            [python.program, PROGRAMS / "python_paths.py", where, "1"],
+            {**python.environment, "COMMLENS_FRAMES": "8", "COMMLENS_AGGREGATORS": str(writers)},
+            preload=python.preload,
+        )
+        assert result.rc == 0, result
+        profile = result.profile if writers == 1 else result.profile.with_suffix(".commlens")
+        done = commlens("sql", profile, PLACES_SQL, "--format", "csv")
+        assert done.returncode == 0, done
+        found.append(done.stdout)
+    assert found[0] == found[1]
+    assert found[0].count("python:") > 100
+
+
+def test_a_killed_job_leaves_its_paths(mpi: Mpi) -> None:
+    python = Python("3.11", mpi)
+    where = mpi.fresh("killed")
+    program = "import os\nfrom mpi4py import MPI\ndef step():\n MPI.COMM_SELF.Barrier()\n"
+    program += "for _ in range(7): step()\nMPI.COMM_WORLD.Barrier()\nos.kill(os.getpid(), 9)"
+    env = {**python.environment, "COMMLENS_FRAMES": "8", "COMMLENS_ARENA_DIR": str(where)}
+    result = mpi.run(
+        2,
+        [python.program, "-c", program],
+        env,
+        profile=where / "x.db",
+        cwd=where,
+        preload=python.preload,
+        once=True,
+    )
+    assert result.rc != 0
+    done = commlens("recover", "-o", where / "recovered.db", where)
+    assert done.returncode == 0, done
+    module = ("<string>", "<module>")
+    assert counted(Profile(where / "recovered.db")) == Counter(
+        {(("<string>", "step", 4), (*module, 5)): 7, ((*module, 6),): 1}
+    )
 
 
 def test_the_report_names_lines_of_python(mpi: Mpi) -> None:
