@@ -251,6 +251,59 @@ class Walk {
   Block frame_, code_;
 };
 
+// Memory that one system call reads: the blocks around some words.  A block lies in one page, so that it can be read if
+// the word can.
+class Gathered {
+ public:
+  // Returns false if there is no room.
+  bool add(const StackWord& word) noexcept {
+    const auto at = reinterpret_cast<std::uint64_t>(word.at);
+    if (find(at) != nullptr) return true;
+    if (count_ == most) return false;
+    const std::uint64_t in_block = at % block_bytes;
+    const bool is_inside = in_block <= block_bytes - sizeof(std::uint64_t);  // else it need not be aligned
+    begin_[count_] = is_inside ? at - in_block : at;
+    size_[count_++] = is_inside ? block_bytes : sizeof(std::uint64_t);
+    return true;
+  }
+
+  // Returns whether all words that were added have their values.
+  bool are_equal(const StackWord* first, const StackWord* end) noexcept {
+    const int saved = errno;
+    iovec here[most], there[most];
+    std::size_t bytes = 0;
+    for (int i = 0; i < count_; ++i) {
+      here[i] = {bytes_[i], size_[i]};
+      there[i] = {reinterpret_cast<void*>(begin_[i]), size_[i]};
+      bytes += size_[i];
+    }
+    const auto blocks = static_cast<unsigned>(count_);
+    const ssize_t n = process_vm_readv(getpid(), here, blocks, there, blocks, 0);
+    const bool is_forbidden = n < 0 && errno != EFAULT;
+    errno = saved;
+    if (is_forbidden) return are_unchanged(first, static_cast<int>(end - first));
+    return n == static_cast<ssize_t>(bytes) && std::all_of(first, end, [this](const StackWord& word) {
+             return std::memcmp(find(reinterpret_cast<std::uint64_t>(word.at)), &word.value, sizeof word.value) == 0;
+           });
+  }
+
+ private:
+  static constexpr int most = 32;
+  static constexpr std::uint64_t block_bytes = 256;
+
+  // Returns the copy of a word, or null if no block contains it.
+  const char* find(std::uint64_t at) const noexcept {
+    for (int i = count_ - 1; i >= 0; --i) {
+      if (at >= begin_[i] && at + sizeof(std::uint64_t) <= begin_[i] + size_[i]) return bytes_[i] + (at - begin_[i]);
+    }
+    return nullptr;
+  }
+
+  int count_ = 0;
+  std::uint64_t begin_[most], size_[most];
+  char bytes_[most][block_bytes];
+};
+
 // Returns the reason why the interpreter cannot be used.
 std::string set_up(const void* found) {
   const auto beside = [found](const char* name) {
@@ -305,25 +358,13 @@ Position position(bool is_shared) noexcept {
 }
 
 bool are_still_unchanged(const StackWord* words, int count) noexcept {
-  constexpr int most = 64;
-  const int saved = errno;
-  bool is_same = true;
-  for (int done = 0; is_same && done < count; done += most) {
-    const int some = std::min(most, count - done);
-    std::uint64_t values[most];
-    iovec there[most], here{values, sizeof(std::uint64_t) * static_cast<std::size_t>(some)};
-    for (int i = 0; i < some; ++i) there[i] = {const_cast<std::uint64_t*>(words[done + i].at), sizeof values[0]};
-    const ssize_t n = process_vm_readv(getpid(), &here, 1, there, static_cast<unsigned>(some), 0);
-    if (n < 0 && errno != EFAULT) {
-      is_same = are_unchanged(words + done, some);
-    } else {
-      is_same = n == static_cast<ssize_t>(here.iov_len) &&
-                std::equal(values, values + some, words + done,
-                           [](std::uint64_t value, const StackWord& word) { return value == word.value; });
-    }
+  for (const StackWord *word = words, *const end = words + count; word != end;) {
+    Gathered gathered;
+    const StackWord* const first = word;
+    while (word != end && gathered.add(*word)) ++word;
+    if (!gathered.are_equal(first, word)) return false;
   }
-  errno = saved;
-  return is_same;
+  return true;
 }
 
 Frames frames_at(std::uint64_t thread, const std::uint64_t* thread_word, unsigned most, bool is_shared) {

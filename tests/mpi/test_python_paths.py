@@ -169,8 +169,9 @@ def test_daemon_threads_call_mpi_while_the_interpreter_ends(mpi: Mpi, python: Py
         cwd=where,
     )
     assert result.rc == 0, result
-    paths = counted(result.open(), "MPI_Iprobe")
-    assert {path[0][1].rpartition(".")[2] for path in paths} == {"forever"}
+    # A call that begins while the interpreter ends may have no Python frames any more.
+    paths = {path for path in counted(result.open(), "MPI_Iprobe") if path}
+    assert {path[0][1] for path in paths} == {"forever"}
 
 
 @pytest.mark.parametrize("frames", ["1", "16"])
