@@ -49,7 +49,7 @@ allowed=(
   late_layout Thread::is_mapped datatype_made before_type_free late_comm created made_in_callback creating creation_completed before_comm_free after_comm_free undo_comm_free name_comm identity::group
   identity::processes made_window before_win_free made_file before_file_close
   # Begin and end of the measurement.
-  most_frames
+  has_paths
   hand::initialised hand::finalising hand::aborting hand::session_began hand::session_ending
 )
 

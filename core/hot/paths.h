@@ -16,12 +16,15 @@ struct KnownPath {
   Site caller;  // return address of the wrapper, or a number with path_bit for a path with Python frames; 0: never used
   const char* frame;
   Site path;
-  std::int64_t groups;    // at least 1
-  StackWord word[group];  // as many groups as fit into a slot
+  std::int64_t groups;  // at least 1
+
+  // They follow in the slot, as many groups as fit.
+  const StackWord* words() const noexcept { return reinterpret_cast<const StackWord*>(this + 1); }
+  StackWord* words() noexcept { return reinterpret_cast<StackWord*>(this + 1); }
 
   __attribute__((always_inline)) bool is(Site site, const char* at) const noexcept {
     if (caller != site || frame != at) return false;
-    const StackWord* w = word;
+    const StackWord* w = words();
     std::int64_t left = groups;
     do {  // in order, see are_unchanged()
       if (!is_unchanged(w[0]) || !is_unchanged(w[1]) || !is_unchanged(w[2]) || !is_unchanged(w[3])) return false;

@@ -148,7 +148,7 @@ bool is_on_stack(const PathCache& cache, const char* frame, const StackWord& wor
 void remember(PathCache& cache, Site key, const char* frame, Site path, const Stack& stack,
               const std::vector<StackWord>& python) noexcept {
   if (&cache == &PathCache::none) return;
-  const std::size_t room = (cache.slot_bytes - offsetof(KnownPath, word)) / sizeof(StackWord);
+  const std::size_t room = (cache.slot_bytes - sizeof(KnownPath)) / sizeof(StackWord);
   const std::size_t words = static_cast<std::size_t>(stack.words) + python.size(),
                     groups = (words + KnownPath::group - 1) / KnownPath::group;
   const auto is_sure = [&](const StackWord& word) { return is_on_stack(cache, frame, word); };
@@ -161,8 +161,8 @@ void remember(PathCache& cache, Site key, const char* frame, Site path, const St
   slot->path = path;
   slot->groups = static_cast<std::int64_t>(groups);
   StackWord* const behind =
-      std::copy(python.begin(), python.end(), std::copy(stack.word, stack.word + stack.words, slot->word));
-  std::fill(behind, slot->word + groups * KnownPath::group, behind[-1]);
+      std::copy(python.begin(), python.end(), std::copy(stack.word, stack.word + stack.words, slot->words()));
+  std::fill(behind, slot->words() + groups * KnownPath::group, behind[-1]);
 }
 
 // Returns the path of a call in Python code, or 0.
@@ -174,7 +174,7 @@ Site find_in_python(PathCache& cache, Site key, const char* frame) noexcept {
   KnownPath& place = cache.place(key, frame);
   for (const KnownPath* known : {&place, &cache.neighbor(place)}) {
     if (known->caller == key && known->frame == frame &&
-        python::are_still_unchanged(known->word, static_cast<int>(known->groups) * KnownPath::group))
+        python::are_still_unchanged(known->words(), static_cast<int>(known->groups) * KnownPath::group))
       return known->path;
   }
   return 0;
@@ -236,7 +236,7 @@ PathCache* new_path_cache() noexcept {
   if (python::is_used()) words += 4 + python::words_of_frame * (frame_limit + 1);
   const std::size_t groups = (words + KnownPath::group - 1) / KnownPath::group;
   std::size_t bytes = 64;
-  while (bytes < offsetof(KnownPath, word) + sizeof(KnownPath::word) * groups) bytes *= 2;
+  while (bytes < sizeof(KnownPath) + sizeof(StackWord) * KnownPath::group * groups) bytes *= 2;
   auto* const cache = static_cast<PathCache*>(map_memory(sizeof(PathCache) + PathCache::slots * bytes));
   if (cache == nullptr) return &PathCache::none;
   cache->mask = (PathCache::slots - 1) * bytes;
