@@ -340,9 +340,10 @@ def test_a_table_is_made_when_it_is_opened_and_scrolling_shows_more_rows(
     assert tab.run(f"return {rows}") == 0
     tab.run("document.querySelector('#ranks details.numbers summary').click()")
     tab.wait_until(f"{rows} === 30")
-    tab.run("document.querySelector('#ranks .table').scrollTo(0, 1e6)")
-    tab.wait_until(f"{rows} === 130")
-    tab.run("document.querySelector('#ranks .more button').click()")
+    # A view that is drawn again, for example because a scroll bar has appeared, begins at the top.
+    scroll = "document.querySelector('#ranks .table').scrollTo(0, 1e6)"
+    tab.wait_until(f"({rows} > 30 || {scroll}, {rows} >= 130)")
+    tab.run("document.querySelector('#ranks .more button')?.click()")
     tab.wait_until(f"{rows} === 200")
     tab.go("view=ranks&ranks=sorted")
     assert tab.run(f"return {rows}") == 30, "a table stays open when its view is drawn again"

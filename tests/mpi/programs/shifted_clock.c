@@ -26,7 +26,11 @@ __attribute__((constructor)) static void read_settings(void) {
 
 int clock_gettime(clockid_t clock, struct timespec* t) {
   const long failed = syscall(SYS_clock_gettime, clock, t);
-  if (failed == 0 && clock == CLOCK_MONOTONIC_RAW && first_look == 0) first_look = in_ns(t);
+  if (failed == 0 && clock == CLOCK_MONOTONIC_RAW && first_look == 0) {
+    struct timespec then;  // by the other clock, because the two drift apart
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &then);
+    first_look = in_ns(&then);
+  }
   if (failed != 0 || clock != CLOCK_MONOTONIC) return (int)failed;
   // The drift counts from the start of the machine, so that it is the same for all processes of a host.
   double ahead = host * second + in_ns(t) * ppm / 1e6;
