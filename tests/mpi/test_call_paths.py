@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from bisect import bisect_right
 from collections import Counter
@@ -14,7 +15,8 @@ from harness import Mpi, Result, commlens
 from profile_rows import Profile
 from test_callsites import LANGUAGES
 
-CALLS = 30_000
+CALLS = int(os.environ.get("COMMLENS_TEST_CALLS", "30000"))
+"""Calls of each rank and thread; a million take some minutes."""
 OPERATIONS = ("MPI_Allreduce", "MPI_Barrier", "MPI_Waitall")
 FUNCTIONS = (
     ["plain"], ["pointed"], ["other"], ["allocating"], ["varying"], ["aligned"], ["realigned"],
