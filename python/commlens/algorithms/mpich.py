@@ -9,50 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from commlens.algorithms._offered import LIBRARIES
 from commlens.algorithms.registry import BUFFER, algorithms
 from commlens.algorithms.schedule import Call, is_power_of_two, power_of_two
 
 _PREFIX = "MPIR_CVAR_"
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "barrier": ("auto", "nb", "smp", "dissemination"),
-    "bcast": (
-        "auto",
-        "binomial",
-        "nb",
-        "smp",
-        "scatter_recursive_doubling_allgather",
-        "scatter_ring_allgather",
-    ),
-    "gather": ("auto", "binomial", "nb"),
-    "gatherv": ("auto", "linear", "nb"),
-    "scatter": ("auto", "binomial", "nb"),
-    "scatterv": ("auto", "linear", "nb"),
-    "allgather": ("auto", "brucks", "nb", "recursive_doubling", "ring"),
-    "allgatherv": ("auto", "brucks", "nb", "recursive_doubling", "ring"),
-    "alltoall": ("auto", "brucks", "nb", "pairwise", "pairwise_sendrecv_replace", "scattered"),
-    "alltoallv": ("auto", "nb", "pairwise_sendrecv_replace", "scattered"),
-    "alltoallw": ("auto", "nb", "pairwise_sendrecv_replace", "scattered"),
-    "reduce": ("auto", "binomial", "nb", "smp", "reduce_scatter_gather"),
-    "allreduce": ("auto", "nb", "smp", "recursive_doubling", "reduce_scatter_allgather"),
-    "reduce_scatter": (
-        "auto",
-        "nb",
-        "noncommutative",
-        "pairwise",
-        "recursive_doubling",
-        "recursive_halving",
-    ),
-    "reduce_scatter_block": (
-        "auto",
-        "noncommutative",
-        "recursive_doubling",
-        "pairwise",
-        "recursive_halving",
-        "nb",
-    ),
-    "scan": ("auto", "nb", "smp", "recursive_doubling"),
-    "exscan": ("auto", "nb", "recursive_doubling"),
+    collective: ("auto", *names) for collective, names in LIBRARIES["mpich"].since[4, 0].items()
 }
 """Values of MPIR_CVAR_COLLECTIVE_INTRA_ALGORITHM, in the order of their numbers in MPICH 4.0."""
 

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the algorithms that MPI libraries offer from spec/algorithms.toml.
+
+Out: python/commlens/algorithms/_offered.py
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import output
+
+MADE = "DO NOT EDIT: written by gen/algorithms.py from spec/algorithms.toml."
+FACTS = ("title", "version", "variable", "source", "complete")
+
+
+def library_text(key: str, facts: dict[str, Any]) -> str:
+    """Return one library as an item of a dictionary."""
+    missing = [fact for fact in FACTS if fact not in facts]
+    if missing:
+        raise SystemExit(f"spec/algorithms.toml: {key}: {', '.join(missing)} is missing")
+    if re.compile(facts["version"]).groups != 2:
+        raise SystemExit(f"spec/algorithms.toml: {key}: version needs two groups")
+    lines = [f"    {key!r}: Library(", *(f"        {facts[fact]!r}," for fact in FACTS), "        {"]
+    for version, lists in facts["since"].items():
+        major, minor = map(int, version.split("."))
+        rows = [f"                {collective!r}: {tuple(names)!r}," for collective, names in lists.items()]
+        lines += [f"            ({major}, {minor}): {{", *rows, "            },"]
+    return "\n".join([*lines, "        },", "    ),"])
+
+
+def python_text(spec: dict[str, Any]) -> str:
+    """Return python/commlens/algorithms/_offered.py."""
+    libraries = "\n".join(library_text(key, facts) for key, facts in spec["library"].items())
+    return f'''# SPDX-License-Identifier: Apache-2.0
+# {MADE}
+"""The algorithms that MPI libraries offer, by library, version and collective."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Library(NamedTuple):
+    """One MPI library; the head of spec/algorithms.toml describes its facts."""
+
+    title: str
+    version: str
+    variable: str
+    source: str
+    is_complete: bool
+    since: dict[tuple[int, int], dict[str, tuple[str, ...]]]
+
+
+LIBRARIES: dict[str, Library] = {{
+{libraries}
+}}
+'''
+
+
+def texts() -> dict[str, str]:
+    """Return the generated files: path from the root of the repository -> content."""
+    return {"python/commlens/algorithms/_offered.py": python_text(output.read_toml("spec/algorithms.toml"))}
+
+
+if __name__ == "__main__":
+    sys.exit(output.main(texts()))

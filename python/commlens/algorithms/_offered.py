@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# DO NOT EDIT: written by gen/algorithms.py from spec/algorithms.toml.
+"""The algorithms that MPI libraries offer, by library, version and collective."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Library(NamedTuple):
+    """One MPI library; the head of spec/algorithms.toml describes its facts."""
+
+    title: str
+    version: str
+    variable: str
+    source: str
+    is_complete: bool
+    since: dict[tuple[int, int], dict[str, tuple[str, ...]]]
+
+
+LIBRARIES: dict[str, Library] = {
+    'openmpi': Library(
+        'Open MPI',
+        '^Open MPI v(\\d+)\\.(\\d+)',
+        'coll_tuned_{collective}_algorithm',
+        'ompi_info --param coll tuned --level 9, of 4.1.4 and 5.0.11',
+        True,
+        {
+            (4, 1): {
+                'barrier': ('linear', 'double_ring', 'recursive_doubling', 'bruck', 'two_proc', 'tree'),
+                'bcast': ('basic_linear', 'chain', 'pipeline', 'split_binary_tree', 'binary_tree', 'binomial', 'knomial', 'scatter_allgather', 'scatter_allgather_ring'),
+                'reduce': ('linear', 'chain', 'pipeline', 'binary', 'binomial', 'in-order_binary', 'rabenseifner'),
+                'allreduce': ('basic_linear', 'nonoverlapping', 'recursive_doubling', 'ring', 'segmented_ring', 'rabenseifner'),
+                'gather': ('basic_linear', 'binomial', 'linear_sync'),
+                'scatter': ('basic_linear', 'binomial', 'linear_nb'),
+                'allgather': ('linear', 'bruck', 'recursive_doubling', 'ring', 'neighbor', 'two_proc'),
+                'allgatherv': ('default', 'bruck', 'ring', 'neighbor', 'two_proc'),
+                'alltoall': ('linear', 'pairwise', 'modified_bruck', 'linear_sync', 'two_proc'),
+                'alltoallv': ('basic_linear', 'pairwise'),
+                'reduce_scatter': ('non-overlapping', 'recursive_halving', 'ring', 'butterfly'),
+                'reduce_scatter_block': ('basic_linear', 'recursive_doubling', 'recursive_halving', 'butterfly'),
+                'scan': ('linear', 'recursive_doubling'),
+                'exscan': ('linear', 'recursive_doubling'),
+            },
+            (5, 0): {
+                'allgather': ('linear', 'bruck', 'recursive_doubling', 'ring', 'neighbor', 'two_proc', 'sparbit'),
+                'allgatherv': ('default', 'bruck', 'ring', 'neighbor', 'two_proc', 'sparbit'),
+            },
+        },
+    ),
+    'mpich': Library(
+        'MPICH',
+        '^MPICH Version:\\s*(\\d+)\\.(\\d+)',
+        'MPIR_CVAR_{COLLECTIVE}_INTRA_ALGORITHM',
+        'the descriptions of the variables in libmpi.so, of 4.0.2 and 5.0.2',
+        True,
+        {
+            (4, 0): {
+                'barrier': ('nb', 'smp', 'dissemination'),
+                'bcast': ('binomial', 'nb', 'smp', 'scatter_recursive_doubling_allgather', 'scatter_ring_allgather'),
+                'gather': ('binomial', 'nb'),
+                'gatherv': ('linear', 'nb'),
+                'scatter': ('binomial', 'nb'),
+                'scatterv': ('linear', 'nb'),
+                'allgather': ('brucks', 'nb', 'recursive_doubling', 'ring'),
+                'allgatherv': ('brucks', 'nb', 'recursive_doubling', 'ring'),
+                'alltoall': ('brucks', 'nb', 'pairwise', 'pairwise_sendrecv_replace', 'scattered'),
+                'alltoallv': ('nb', 'pairwise_sendrecv_replace', 'scattered'),
+                'alltoallw': ('nb', 'pairwise_sendrecv_replace', 'scattered'),
+                'reduce': ('binomial', 'nb', 'smp', 'reduce_scatter_gather'),
+                'allreduce': ('nb', 'smp', 'recursive_doubling', 'reduce_scatter_allgather'),
+                'reduce_scatter': ('nb', 'noncommutative', 'pairwise', 'recursive_doubling', 'recursive_halving'),
+                'reduce_scatter_block': ('noncommutative', 'recursive_doubling', 'pairwise', 'recursive_halving', 'nb'),
+                'scan': ('nb', 'smp', 'recursive_doubling'),
+                'exscan': ('nb', 'recursive_doubling'),
+            },
+            (5, 0): {
+                'barrier': ('nb', 'smp', 'k_dissemination', 'recexch'),
+                'bcast': ('binomial', 'nb', 'smp', 'scatter_recursive_doubling_allgather', 'scatter_ring_allgather', 'pipelined_tree', 'tree'),
+                'allgather': ('brucks', 'k_brucks', 'nb', 'recursive_doubling', 'ring', 'recexch_doubling', 'recexch_halving'),
+                'alltoall': ('brucks', 'k_brucks', 'nb', 'pairwise', 'pairwise_sendrecv_replace', 'scattered'),
+                'allreduce': ('nb', 'smp', 'recursive_doubling', 'recursive_multiplying', 'reduce_scatter_allgather', 'tree', 'recexch', 'ring', 'k_reduce_scatter_allgather', 'ccl'),
+            },
+        },
+    ),
+    'intel': Library(
+        'Intel MPI',
+        '^Intel\\(R\\) MPI Library (\\d+)\\.(\\d+)',
+        'I_MPI_ADJUST_{COLLECTIVE}',
+        "developer reference of 2019, 'I_MPI_ADJUST Family'; not compared with a library; the collectives not listed here have several, too",
+        False,
+        {
+            (2019, 0): {
+                'allgather': ('Recursive doubling', "Bruck's", 'Ring', 'Topology aware Gatherv + Bcast', 'Knomial'),
+                'allgatherv': ('Recursive doubling', "Bruck's", 'Ring', 'Topology aware Gatherv + Bcast'),
+                'allreduce': ('Recursive doubling', "Rabenseifner's", 'Reduce + Bcast', 'Topology aware Reduce + Bcast', 'Binomial gather + scatter', 'Topology aware binominal gather + scatter', "Shumilin's ring", 'Ring', 'Knomial', 'Topology aware SHM-based flat', 'Topology aware SHM-based Knomial', 'Topology aware SHM-based Knary'),
+                'alltoall': ("Bruck's", 'Isend/Irecv + waitall', 'Pair wise exchange', "Plum's"),
+                'alltoallv': ('Isend/Irecv + waitall', "Plum's"),
+            },
+        },
+    ),
+}
