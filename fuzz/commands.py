@@ -73,6 +73,7 @@ def commands() -> list[tuple[str, ...]]:
     found += [("matrix", "{profile}", "--what", "messages", *options) for options in SELECTIONS]
     found += [("algorithms", "{profile}", "--format", style) for style in STYLES]
     found += [("algorithms", "{profile}", "--tree", "1")]
+    found += [("tune", "{profile}", "--format", style) for style in STYLES]
     found += [("timeline", "{profile}", "--format", style) for style in STYLES]
     found += [
         ("timeline", "{profile}", *options)

@@ -36,6 +36,7 @@ COMMANDS = (
     ("comms",),
     ("coverage",),
     ("matrix", "--kind", "all"),
+    ("tune",),
 )
 
 

@@ -121,6 +121,7 @@ COMMANDS = [
     ("matrix", "--by", "node"),
     ("matrix", "--comm", GLOB),
     ("algorithms",),
+    ("tune",),
 ]
 
 

@@ -31,6 +31,7 @@ COMMANDS = (
         "waits",
         "matrix",
         "algorithms",
+        "tune",
         "comms",
         "coverage",
     ),

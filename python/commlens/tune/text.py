@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words and tables for where another algorithm could pay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from commlens.algorithms.offered import library_of
+from commlens.render.table import Column, Table
+from commlens.render.units import average_text, count_text, share_text, size_text, time_text
+from commlens.reports.report import line_size
+from commlens.selection.sizes import BinRange
+from commlens.tune.plan import LEAST_GAIN, Place, Plan
+
+COLUMNS = (
+    Column("communicator", right=False),
+    Column("size", right=False),
+    Column("calls/rank"),
+    Column("time"),
+    Column("waiting"),
+    Column("interval", wide=3),
+    Column("operation", wide=2),
+    Column("saves at most"),
+    Column("of run"),
+    Column("algorithm", right=False, wide=1),
+)
+
+MOSTLY = 0.5  # share of the waiting from which on it is the reason to leave the algorithms alone
+
+MOST_NAMES = 2  # of algorithms that send the same messages
+
+NO_COLLECTIVES = (
+    "nothing to try: no blocking collective was called on a communicator of two or more ranks, so that there is no "
+    "algorithm to choose"
+)
+
+
+def head_text(plan: Plan) -> str:
+    """Return the answer in one sentence."""
+    worth = plan.worth
+    if not worth:
+        return nothing_text(plan)
+    gain = sum(place.gain_max_ns for place in worth)
+    of_run = (
+        f" of {time_text(plan.run_ns)} run time ({share_text(gain / plan.run_ns)})" if plan.run_ns else ""
+    )
+    noun = f"{len(worth):,} of {count_text(len(plan.places), 'place')}"
+    return f"worth trying: another algorithm in {noun}; it saves at most {time_text(gain)}{of_run}, sums over the ranks"
+
+
+def nothing_text(plan: Plan) -> str:
+    """Return in one sentence that nothing is worth trying, and why."""
+    if not plan.places:
+        return NO_COLLECTIVES
+    time_ns = sum(place.time_ns for place in plan.places)
+    if plan.run_ns and time_ns < LEAST_GAIN * plan.run_ns:
+        return f"nothing to try: collectives take {share_text(time_ns / plan.run_ns)} of the run time"
+    large = [place for place in plan.places if place.is_large]
+    if large:
+        names = ", ".join(sorted({place.row["operation"] for place in large}))
+        return f"nothing to try: {library_text(plan)} has one algorithm only for {names}"
+    waiting_ns = sum(place.waiting_ns or 0 for place in plan.places)
+    if time_ns and waiting_ns >= MOSTLY * time_ns:
+        return (
+            f"nothing to try: {share_text(waiting_ns / time_ns)} of the time in collectives is waiting for late ranks; "
+            "another algorithm does not shorten it (see commlens waits)"
+        )
+    most = plan.places[0]
+    return (
+        f"nothing to try: another algorithm saves at most {share_text(most.gain_share)} of the run time in one place, "
+        f"{most.row['operation']} in {most.row['communicator']}; from {share_text(LEAST_GAIN)} on it would be worth trying"
+    )
+
+
+def library_text(plan: Plan) -> str:
+    """Return the name of the MPI library."""
+    found = library_of(plan.library)
+    return found[0].title if found else plan.library or "the MPI library"
+
+
+def draw(plan: Plan, top: int | None) -> Table:
+    """Return the places that are worth trying, below their communicators."""
+    table = Table(COLUMNS)
+    shown = plan.worth if top is None else plan.worth[:top]
+    families: dict[int, list[Place]] = {}
+    for place in shown:
+        families.setdefault(place.row["family"], []).append(place)
+    for places in families.values():
+        row = places[0].row
+        number = f" x{row['communicators']:,}" if row["communicators"] > 1 else ""
+        name = f"{row['communicator']}{number}"
+        table.add([name, line_size(row), *[""] * (len(COLUMNS) - 2)], "bold")
+        for place in places:
+            table.add(cells(place, library_text(plan)))
+    rest = plan.worth[len(shown) :]
+    if rest:
+        table.say(
+            f"and {count_text(len(rest), 'more row')} with at most {time_text(sum(place.gain_max_ns for place in rest))}"
+        )
+    return table
+
+
+def cells(place: Place, library: str) -> list[str]:
+    """Return the cells of one row."""
+    bin = place.row["bin"]
+    operation = place.operation_ns
+    return [
+        f"  {place.row['operation']}",
+        "varies" if bin < 0 else size_text(*BinRange(bin, bin).bounds),
+        average_text(place.calls_per_rank),
+        time_text(place.time_ns),
+        share_text(place.wait.share.share) if place.wait else "unknown",
+        interval_text(place),
+        time_text(operation) if operation is not None else f"<= {time_text(place.operation_max_ns)}",
+        time_text(place.gain_max_ns),
+        share_text(place.gain_share),
+        ", ".join(map(algorithm_text, place.ran)) or f"chosen by {library}",
+    ]
+
+
+def algorithm_text(ran: str) -> str:
+    """Return the name of an algorithm; of several that send the same messages, their number if there are many.
+
+    >>> algorithm_text("ring"), algorithm_text("ambiguous: a or b"), algorithm_text("ambiguous: a or b or c or d")
+    ('ring', 'ambiguous: a or b', 'ambiguous: a or b or 2 more')
+    """
+    names = ran.split(" or ")
+    more = len(names) - MOST_NAMES
+    return ran if more < 2 else f"{' or '.join(names[:MOST_NAMES])} or {more:,} more"
+
+
+def interval_text(place: Place) -> str:
+    """Return the interval of the share of waiting; ? if there are too few samples."""
+    share = place.wait.share if place.wait else None
+    if share is None or share.low is None or share.high is None:
+        return "?"
+    return "exact" if share.low == share.high else f"{100 * share.low:.1f} to {100 * share.high:.1f} %"
+
+
+def note_sentences(plan: Plan, shown: Sequence[Place]) -> list[str]:
+    """Return in sentences what the library offers for the rows, and what limits the table."""
+    sentences = []
+    offers = {place.row["operation"]: place.offer for place in shown}
+    for operation, offer in offers.items():
+        if offer is not None:
+            names = ", ".join(f"{number} {name}" for number, name in enumerate(offer.names, 1))
+            sentences.append(f"{operation}: {offer.variable} chooses from {names}.")
+    unknown = [operation for operation, offer in offers.items() if offer is None]
+    if unknown:
+        sentences.append(
+            f"commlens does not know which algorithms {library_text(plan)} has for {', '.join(unknown)}."
+        )
+    if any(place.wait is None for place in shown):
+        sentences.append("Where waiting is unknown, no call was sampled: all of the time may be operation.")
+    return sentences
