@@ -82,3 +82,17 @@ def test_the_plan_of_a_run_has_its_calls_and_the_variable_of_its_library(mpi: Mp
     collective = place["operation"].removeprefix("MPI_").lower()
     library = LIBRARIES[mpi.family if mpi.name.partition("-")[0] != "intel" else "intel"]
     assert place["variable"] == library.variable.format(collective=collective, COLLECTIVE=collective.upper())
+
+
+def test_the_plan_names_the_algorithm_that_open_mpi_was_told_to_use(mpi: Mpi) -> None:
+    if mpi.family != "openmpi":
+        pytest.skip("only Open MPI shows the messages inside collectives")
+    told = ["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", "coll_tuned_allgather_algorithm", "4"]
+    command = [mpi.compile("algorithms.c"), "allgather", "100", "0"]
+    result = mpi.run(5, command, {"COMMLENS_MATRIX": "all"}, launcher_args=told)
+    assert result.rc == 0, result
+    said = CliRunner().invoke(commlens, ["tune", str(result.profile), "--format", "json"])
+    assert said.exit_code == 0, said.output
+    (place,) = [one for one in json.loads(said.output)["places"] if one["operation"] == "MPI_Allgather"]
+    assert place["algorithm"] == "ring"
+    assert place["offered"].split(", ")[3] == "ring"
