@@ -75,6 +75,7 @@ const KEYS: Record<Dimension, (context: Context, id: number) => { columns: Colum
     columns: [{ name: "callsite", title: "callsite", unit: "number", hidden: true }, { name: "callsite_label", title: "call site", unit: "text", extra: true }],
     values: [id, context.names.site(id)],
   }),
+  path: (context, id) => ({ columns: [{ name: "call_path", title: "call path", unit: "text", extra: true }], values: [context.names.of("path", id)] }),
   node: (context, id) => ({ columns: [{ name: "node", title: "node", unit: "text" }], values: [context.names.of("node", id)] }),
   rank: (_, id) => ({ columns: [{ name: "rank", title: "rank", unit: "number" }], values: [id] }),
 };

@@ -155,6 +155,8 @@ export interface Facts {
   readonly comparison: Comparison | null;
   readonly palette: string[];
   readonly sites: Readonly<Record<string, string>>;
+  /** The names of the nodes of call paths. */
+  readonly path_names: string[];
   readonly sheets: Readonly<Record<string, Sheet>>;
 }
 
@@ -175,6 +177,10 @@ export interface Profile {
   readonly slices: Table;
   /** The ranks of the first lines of commlens waits. */
   readonly waits: Table;
+  /** The tree of call paths: each node comes right before those inside it. */
+  readonly paths: Table;
+  /** The node of each call site. */
+  readonly leaves: Table;
 }
 
 const NO_ROWS: Table = { rows: 0, columns: {} };
@@ -233,6 +239,8 @@ export async function unpack(): Promise<Profile> {
     pairs: tables.pairs ?? NO_ROWS,
     slices: tables.slices ?? NO_ROWS,
     waits: tables.waits ?? NO_ROWS,
+    paths: tables.paths ?? NO_ROWS,
+    leaves: tables.leaves ?? NO_ROWS,
   };
 }
 

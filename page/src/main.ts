@@ -5,6 +5,7 @@ import { Colours, type Context } from "./context";
 import { unpack, type Profile } from "./data";
 import { type Child, h } from "./dom";
 import { Names } from "./names";
+import { Paths } from "./paths";
 import { present, selected } from "./pairs";
 import { csv, keepOpen, results } from "./panel";
 import { Counters } from "./query";
@@ -41,7 +42,7 @@ const VIEWS: View[] = [
 
 const PAUSE_MS = 50; // between sums in advance, so that a click is not kept waiting
 
-const WORDS = { family: "communicator", comm: "communicator", op: "operation", bin: "size", region: "region", callsite: "call site", node: "node", rank: "rank" };
+const WORDS = { family: "communicator", comm: "communicator", op: "operation", bin: "size", region: "region", callsite: "call site", path: "call path", node: "node", rank: "rank" };
 const THEMES: [string, string][] = [["", "Theme: as the system"], ["light", "Theme: light"], ["dark", "Theme: dark"]];
 
 function chips(context: Context): HTMLElement {
@@ -79,7 +80,7 @@ class Page {
   private view = "";
 
   constructor(private readonly profile: Profile, private readonly root: HTMLElement) {
-    this.names = new Names(profile.facts);
+    this.names = new Names(profile.facts, new Paths(profile));
     this.cells = new Counters(profile, this.names);
     this.slices = new Counters(profile, this.names, profile.slices);
     this.colours = new Colours(profile.facts.palette, this.cells);
@@ -117,7 +118,7 @@ class Page {
 
   /** Adds up the whole run by what the views need, one sum at a time while the reader looks at the first view. */
   prepare(): void {
-    const sums = [["family"], ["family", "op"], ["op", "bin"], ["op"], ["rank"], ["node"], ["callsite", "op"], ["region", "family"]];
+    const sums = [["family"], ["family", "op"], ["op", "bin"], ["op"], ["rank"], ["node"], ["callsite", "op"], ["path", "op"], ["region", "family"]];
     const context = this.context({ view: "", filter: {}, choices: {} });
     const wanted = [
       ...sums.filter((by) => by.every((dimension) => this.cells.has(dimension))).map((by) => () => { this.cells.groups(by, {}); }),

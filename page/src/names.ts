@@ -2,6 +2,7 @@
 // The names of what the counters are about: communicators, operations, regions, call sites, ranks.
 
 import { cellsOf, type Facts, type Value } from "./data";
+import type { Paths } from "./paths";
 import type { Dimension } from "./state";
 import { size } from "./units";
 
@@ -46,7 +47,7 @@ export class Names {
   private readonly regions: Map<number, string>;
   private readonly flows: Map<number, string>;
 
-  constructor(private readonly facts: Facts) {
+  constructor(private readonly facts: Facts, readonly paths: Paths) {
     const of = (sheet: string, column: string) => cellsOf(facts, sheet, column);
     this.comms = lookup(of("comms", "comm"), of("comms", "communicator"));
     this.ops = lookup(of("ops", "id"), of("ops", "name"));
@@ -111,6 +112,7 @@ export class Names {
       case "bin": return size(id);
       case "region": return this.region(id);
       case "callsite": return this.site(id);
+      case "path": return this.paths.brief(id) || `call path ${id}`;
       case "node": return this.nodes[id] ?? `node ${id}`;
       case "rank": return `rank ${id}`;
     }

@@ -85,8 +85,9 @@ export class Counters {
 
   constructor(profile: Profile, private readonly names: Names, table: Table = profile.cells) {
     const columns = { ...table.columns };
-    const { comm, rank } = columns;
+    const { comm, rank, callsite } = columns;
     if (comm) columns.family = comm.map((id) => names.familyOf.get(id) ?? -1);
+    if (callsite && names.paths.length) columns.path = callsite.map((id) => names.paths.leaf(id));
     if (profile.facts.is_summary) delete columns.rank;
     else if (rank) columns.node = rank.map((each) => names.nodeOf[each] ?? -1);
     this.fine = { columns, length: table.rows, begin: new Uint32Array(table.rows + 1).map((_, row) => row) };
@@ -106,19 +107,27 @@ export class Counters {
     const name = JSON.stringify([level === this.fine, filter]);
     const known = this.placesOf.get(name);
     if (known) return known;
-    const [first, ...others] = Object.entries(filter);
-    let found = first ? this.fitting(level.columns[first[0]]!, Number(first[1])) : this.fine.begin.slice(0, level.length);
-    for (const [dimension, value] of others) found = found.filter((place) => level.columns[dimension]![place] === value);
+    const [first, ...others] = Object.entries(filter).map(([dimension, value]): [string, number] => [dimension, Number(value)]);
+    let found = first ? this.fitting(level.columns[first[0]]!, ...this.within(first)) : this.fine.begin.slice(0, level.length);
+    for (const part of others) {
+      const [column, [low, high]] = [level.columns[part[0]]!, this.within(part)];
+      found = found.filter((place) => column[place]! >= low && column[place]! <= high);
+    }
     if (this.placesOf.size > 8) this.placesOf.clear();
     this.placesOf.set(name, found);
     return found;
   }
 
-  /** Returns the places in which a column has a value. */
-  private fitting(column: Float64Array, value: number): Uint32Array<ArrayBuffer> {
+  /** Returns the least and the largest value that a part of a filter leaves: a node of the call paths stands for all inside it. */
+  private within([dimension, value]: [string, number]): [number, number] {
+    return dimension === "path" ? [value, (this.names.paths.end[value] ?? value + 1) - 1] : [value, value];
+  }
+
+  /** Returns the places in which a column has values in a range. */
+  private fitting(column: Float64Array, low: number, high: number): Uint32Array<ArrayBuffer> {
     this.scratch ??= new Uint32Array(this.fine.length);
     let count = 0;
-    for (let place = 0; place < column.length; place++) if (column[place] === value) this.scratch[count++] = place;
+    for (let place = 0; place < column.length; place++) if (column[place]! >= low && column[place]! <= high) this.scratch[count++] = place;
     return this.scratch.slice(0, count);
   }
 

@@ -19,6 +19,7 @@ type Columns = Partial<Record<Dimension, string>>;
 
 function condition(dimension: Dimension, value: number, names: Names, columns: Columns): string {
   if (dimension === "op") return `${columns.op ?? "operation"} = ${quoted(names.op(value))}`;
+  if (dimension === "path") return `${columns.path ?? "callsite"} IN (${names.paths.sites(value).join(", ")})`;
   if (dimension === "node") return `rank IN ${ranksOf(value, names)}`;
   return `${columns[dimension] ?? dimension} = ${value}`;
 }
@@ -26,6 +27,7 @@ function condition(dimension: Dimension, value: number, names: Names, columns: C
 export function where(filter: Filter, names: Names, columns: Columns = {}): string {
   const parts = DIMENSIONS.flatMap((dimension) => {
     const value = filter[dimension];
+    if (dimension === "path" && !names.paths.length) return []; // no table of this page can follow it
     return value === undefined ? [] : [condition(dimension, value, names, columns)];
   });
   return parts.length ? `\n         WHERE ${parts.join(" AND ")}` : "";
@@ -51,6 +53,7 @@ const COLUMNS: Record<Dimension, { column: string; shown: string; join?: string 
     join: "JOIN region_path AS place ON place.region = by_rank.region",
   },
   callsite: { column: "callsite", shown: "by_rank.callsite" },
+  path: { column: "callsite", shown: "by_rank.callsite" },
   node: { column: "rank", shown: "host.node", join: "JOIN rank AS host ON host.rank = by_rank.rank" },
   rank: { column: "rank", shown: "by_rank.rank" },
 };

@@ -9,13 +9,15 @@ export interface Filter {
   bin?: number;
   region?: number;
   callsite?: number;
+  /** A node of the tree of call paths, with all inside it. */
+  path?: number;
   node?: number;
   rank?: number;
 }
 
 export type Dimension = keyof Filter;
 
-export const DIMENSIONS: Dimension[] = ["family", "comm", "op", "bin", "region", "callsite", "node", "rank"];
+export const DIMENSIONS: Dimension[] = ["family", "comm", "op", "bin", "region", "callsite", "path", "node", "rank"];
 
 export interface State {
   view: string;

@@ -16,12 +16,18 @@ export interface Tree {
   readonly label: string;
   readonly columns: string[];
   readonly branches: Branch[];
+  /** A tree with many levels: the branches in the order in which they open at first; without it, level by level. */
+  readonly byWeight?: readonly number[];
+  /** Rows that button "Open all" shows at most; it then opens the upper levels. */
+  readonly mostOpen?: number;
   readonly isPicked: (id: number) => boolean;
   readonly pick: (id: number) => void;
 }
 
 const FIRST_ROWS = 40;
+const FIRST_ROWS_DEEP = 80;
 const LAST_INDENT = 6; // deeper levels have their number instead
+const LAST_INDENT_DEEP = 20;
 
 /** Which branches are open, by the id of the tree: a view that is drawn again looks as before. */
 const opened = new Map<string, Set<number>>();
@@ -29,6 +35,7 @@ const opened = new Map<string, Set<number>>();
 class Rows {
   private readonly children: ReadonlyMap<number | null, Branch[]>;
   private readonly open: Set<number>;
+  private readonly order: readonly number[];
   private readonly levels = new Map<number, number>();
   private readonly ids = new WeakMap<Element, number>();
   readonly body: HTMLElement;
@@ -36,9 +43,10 @@ class Rows {
   constructor(private readonly tree: Tree) {
     const { children, order } = forest(tree.branches);
     this.children = children;
+    this.order = order.map(({ id }) => id);
     for (const root of this.below(null)) this.levels.set(root.id, 1);
     for (const { id } of order) for (const child of this.below(id)) this.levels.set(child.id, this.levels.get(id)! + 1);
-    this.open = opened.get(tree.id) ?? this.firstOpen(order);
+    this.open = opened.get(tree.id) ?? (tree.byWeight ? this.heaviest(tree.byWeight) : this.upper(this.order, FIRST_ROWS));
     opened.set(tree.id, this.open);
     const parents = new Map(order.flatMap(({ id }) => this.below(id).map((child) => [child.id, id])));
     for (const { id } of order.filter((branch) => tree.isPicked(branch.id))) {
@@ -53,15 +61,28 @@ class Rows {
 
   private below(id: number | null): Branch[] { return this.children.get(id) ?? []; }
 
-  /** Opens the upper levels, as long as there are few rows. */
-  private firstOpen(order: Branch[]): Set<number> {
+  /** Returns the first branches, as many as make few rows. */
+  private upper(order: readonly number[], most: number): Set<number> {
     const open = new Set<number>();
     let rows = this.below(null).length;
-    for (const { id } of order) {
+    for (const id of order) {
       const more = this.below(id).length;
-      if (rows + more > FIRST_ROWS) break;
+      if (rows + more > most) break;
       rows += more;
       if (more) open.add(id);
+    }
+    return open;
+  }
+
+  /** Returns the heaviest branches with their parents, but none with too many rows. */
+  private heaviest(order: readonly number[]): Set<number> {
+    const open = new Set<number>();
+    const seen = new Set(this.below(null).map(({ id }) => id));
+    for (const id of order) {
+      const inside = this.below(id);
+      if (!seen.has(id) || !inside.length || seen.size + inside.length > FIRST_ROWS_DEEP) continue;
+      open.add(id);
+      for (const child of inside) seen.add(child.id);
     }
     return open;
   }
@@ -82,13 +103,14 @@ class Rows {
   private row(branch: Branch, place: number, siblings: number): HTMLElement {
     const { tree } = this;
     const level = this.levels.get(branch.id)!;
+    const last = tree.byWeight ? LAST_INDENT_DEEP : LAST_INDENT;
     const isPicked = tree.isPicked(branch.id);
     const row = h("div", {
-      id: `${tree.id}-${branch.id}`, class: "branch", role: "treeitem", tabindex: "-1", title: branch.title, style: `--indent:${Math.min(level - 1, LAST_INDENT)}`,
+      id: `${tree.id}-${branch.id}`, class: "branch", role: "treeitem", tabindex: "-1", title: branch.title, style: `--indent:${Math.min(level - 1, last)}`,
       "aria-level": level, "aria-posinset": place, "aria-setsize": siblings, "aria-selected": `${isPicked}`,
       "aria-expanded": this.below(branch.id).length ? `${this.open.has(branch.id)}` : undefined,
     },
-    h("span", { class: "branch-name" }, h("span", { class: "twig" }), level - 1 > LAST_INDENT ? h("small", {}, `level ${level} `) : null, branch.label),
+    h("span", { class: "branch-name" }, h("span", { class: "twig" }), level - 1 > last ? h("small", {}, `level ${level} `) : null, branch.label),
     branch.values.map((value, i) => h("span", { class: "branch-value", "data-title": tree.columns[i]! }, value)));
     this.ids.set(row, branch.id);
     return row;
@@ -105,7 +127,7 @@ class Rows {
 
   openAll(isOpen: boolean): void {
     this.open.clear();
-    if (isOpen) for (const id of this.children.keys()) if (id !== null) this.open.add(id);
+    if (isOpen) for (const id of this.upper(this.order, this.tree.mostOpen ?? Infinity)) this.open.add(id);
     this.fill();
   }
 
@@ -172,8 +194,8 @@ export function tree(parts: Tree): HTMLElement {
   const isNested = parts.branches.some((branch) => branch.parent !== null);
   return h("div", {},
     isNested ? h("div", { class: "buttons" },
-      h("button", { click: () => { rows.openAll(true); } }, "Open all"), h("button", { click: () => { rows.openAll(false); } }, "Close all")) : null,
-    h("div", { class: "tree", style: `--columns:${widths.join(" ")}` },
+      h("button", { click: () => { rows.openAll(true); } }, parts.branches.length > (parts.mostOpen ?? Infinity) ? "Open the upper levels" : "Open all"), h("button", { click: () => { rows.openAll(false); } }, "Close all")) : null,
+    h("div", { class: parts.byWeight ? "tree deep" : "tree", style: `--columns:${widths.join(" ")}` },
       h("div", { class: "branch branch-head", "aria-hidden": "true" }, h("span", { class: "branch-name" }), parts.columns.map((title) => h("span", { class: "branch-value" }, title))),
       rows.body));
 }

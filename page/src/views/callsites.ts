@@ -4,6 +4,7 @@
 import { type Context, result } from "../context";
 import { type Child, h } from "../dom";
 import { panel } from "../panel";
+import { callpaths } from "./callpaths";
 
 export function callsites(context: Context): Child[] {
   const { cells, state, profile } = context;
@@ -11,7 +12,7 @@ export function callsites(context: Context): Child[] {
     return [h("section", { class: "panel" }, h("h2", {}, "Call sites"), h("p", {}, "The call sites were added up to keep this page small: make it again with a larger --budget."))];
   }
   const isResolved = Object.values(profile.facts.sites).some((label) => /:\d+$/.test(label));
-  return [panel("callsites", {
+  return [callpaths(context), panel("callsites", {
     title: "Call sites",
     about: isResolved
       ? "Function, file and line come from the debug information of the programs on the machine where this page was made."

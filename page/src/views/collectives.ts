@@ -134,7 +134,7 @@ export function collectives(context: Context): Child[] {
   const { inside } = context.state.choices;
   const chosen = lines.find((line) => `${line.line}` === inside) ?? lines.find((line) => line.is_named && line.drawing) ?? lines.find((line) => line.drawing) ?? lines[0];
   if (!chosen) return [];
-  const deaf = (["region", "callsite", "node", "rank"] as const).some((each) => context.state.filter[each] !== undefined);
+  const deaf = (["region", "callsite", "path", "node", "rank"] as const).some((each) => context.state.filter[each] !== undefined);
   return [panel("algorithms", {
     title: "Algorithms of collectives",
     about: "What commlens algorithms names: the fit is 100 % if every pair of ranks exchanged exactly the messages and bytes of the algorithm. A click draws the line below."

@@ -96,7 +96,7 @@ export function peers(context: Context): Child[] {
   const set = (name: string) => (value: string) => { context.go({ choices: { ...state.choices, [name]: value } }); };
   const text = byMessages ? (value: number) => many(value, "message") : bytes;
   const unknown = pairs.source.reduce((count, source, i) => count + Number(source < 0 || pairs.destination[i]! < 0), 0);
-  const deaf = (["op", "bin", "region", "callsite"] as const).filter((each) => state.filter[each] !== undefined);
+  const deaf = (["op", "bin", "region", "callsite", "path"] as const).filter((each) => state.filter[each] !== undefined);
   const isAdded = !profile.pairs.columns.comm && (state.filter.comm ?? state.filter.family) !== undefined;
   return [panel("pairs", {
     title: "Who talks to whom",

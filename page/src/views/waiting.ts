@@ -155,7 +155,7 @@ function about(context: Context, found: Item[]): string {
   const head = whole ? `${time(waiting)} of waiting in ${time(whole)} of ${kinds(waits)} (${share(waiting / whole)}), summed over the ranks. ` : "";
   const lines = waits.some(whisker) ? "The interval at the end of the waiting has the true share in 95 of 100 cases. " : "";
   const comm = filter.comm === undefined ? "" : ` ${context.names.comm(filter.comm)} counts with its family ${context.names.family(context.names.familyOf.get(filter.comm) ?? -1)}.`;
-  const deaf = (["region", "callsite"] as const).some((each) => filter[each] !== undefined) ? " Regions and call sites of the filter have no effect here." : "";
+  const deaf = (["region", "callsite", "path"] as const).some((each) => filter[each] !== undefined) ? " Regions and call sites of the filter have no effect here." : "";
   const marked = filter.rank !== undefined || filter.node !== undefined ? " Bars are of all ranks, whatever rank or node the filter has." : "";
   const notes = context.profile.facts.waiting.notes.map((sentence) => ` ${sentence}`).join("");
   return `${head}${lines}A click on a bar shows below who is waited for.${comm}${deaf}${marked}${notes}`;

@@ -13,6 +13,7 @@ from typing import Any
 from commlens.base.escape import Target, escape
 from commlens.page.facts import read_facts
 from commlens.page.pack import compressed, head
+from commlens.page.paths import read_paths
 from commlens.page.tables import read_tables
 from commlens.page.waiting import read_waiting
 from commlens.profile._schema import VERSION
@@ -100,9 +101,10 @@ def page(
         A comparison with other runs (commlens.page.comparison), which the page shows first.
     """
     tables, waiting = read_tables(connection, budget), read_waiting(connection, budget)
+    paths = read_paths(connection, tables, budget)
     own, no_sql = ({}, "") if is_served else profile_blocks(connection, profile)
     facts: dict[str, Any] = {
-        **read_facts(connection, tables, budget),
+        **read_facts(connection, tables, paths, budget),
         "waiting": waiting.facts,
         "no_sql": no_sql,
         "is_served": is_served,
@@ -116,7 +118,12 @@ def page(
         f"default-src 'none'; script-src {scripts} 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
         f"img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
-    packed = {**{name: table.packed for name, table in tables.items()}, "waits": waiting.ranks}
+    packed = {
+        **{name: table.packed for name, table in tables.items()},
+        "waits": waiting.ranks,
+        "paths": paths.nodes,
+        "leaves": paths.leaves,
+    }
     blocks = {
         "head": head(facts, packed),
         **{name: table.block for name, table in packed.items()},

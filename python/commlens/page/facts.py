@@ -18,6 +18,7 @@ from commlens.matrix.query import Selection, read_matrix
 from commlens.matrix.text import sayings
 from commlens.matrix.topology import read_topology
 from commlens.page.collectives import collectives
+from commlens.page.paths import Paths
 from commlens.page.tables import Folded, losses
 from commlens.profile import meta
 from commlens.profile.shape import has_table
@@ -25,7 +26,6 @@ from commlens.render.units import share_text
 from commlens.reports.coverage import statement as coverage_sql
 from commlens.reports.run import read_run
 from commlens.reports.settings import SETTINGS_SQL
-from commlens.symbols.paths import distinct_labels
 
 SHEETS: dict[str, tuple[str, str]] = {
     "ranks": (
@@ -107,14 +107,6 @@ SELECT what, COUNT(*) AS ranks, SUM(ns) AS time_ns, MIN(ns) AS least_ns, MAX(ns)
 """The small tables of the page: the table of the profile that each needs, and its query."""
 
 
-SITES_SQL = """\
-SELECT id FROM callsite
- WHERE id NOT IN (SELECT caller FROM callsite WHERE caller IS NOT NULL)
-    OR id IN (SELECT callsite FROM key) OR id IN (SELECT callsite FROM comm)
- ORDER BY id"""
-"""The call sites that call MPI themselves, without those that are only callers."""
-
-
 def safe(value: Any) -> Any:
     """Return a value for the page: texts without characters that a reader cannot see."""
     return escape(value, Target.LINE) if isinstance(value, str) else value
@@ -177,10 +169,11 @@ def traffic(connection: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def read_facts(connection: sqlite3.Connection, tables: Mapping[str, Folded], budget: int) -> dict[str, Any]:
+def read_facts(
+    connection: sqlite3.Connection, tables: Mapping[str, Folded], paths: Paths, budget: int
+) -> dict[str, Any]:
     """Return the head of the page's data; every text in it is safe to show."""
     run = read_run(connection)
-    sites = connection.execute(SITES_SQL).fetchall()
     return {
         "program": safe(run.meta.get("program") or "MPI application"),
         "version": safe(run.meta.get("commlens_version", "")),
@@ -193,10 +186,9 @@ def read_facts(connection: sqlite3.Connection, tables: Mapping[str, Folded], bud
         "traffic": traffic(connection),
         "collectives": collectives(connection),
         "budget": budget,
-        "folded": losses(dict(tables)),
+        "folded": [*losses(dict(tables)), *paths.losses],
         "palette": [*palette.COLOURS, palette.OTHER],
-        "sites": {
-            id: safe(label) for id, label in distinct_labels(connection, (id for (id,) in sites)).items()
-        },
+        "sites": paths.sites,
+        "path_names": paths.names,
         "sheets": {name: sheet(connection, table, sql) for name, (table, sql) in SHEETS.items()},
     }

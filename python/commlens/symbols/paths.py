@@ -311,7 +311,11 @@ def labelled_frames(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[
         return {
             site: (frames[0].label, frames[0]) for site, frames in callsite_frames(connection, ids).items()
         }
-    tree = PathTree(connection, set(ids))
+    return labels_in(PathTree(connection, set(ids)))
+
+
+def labels_in(tree: PathTree) -> dict[int, tuple[str, Frame]]:
+    """Return the label of distinct_labels() and the innermost frame of each call site of a tree."""
     labels: dict[int, str] = {}
     for label, sites in tree.alike(tree.leaf).items():
         labels.update(told_apart(tree, sites) if len(sites) > 1 else {sites[0]: label})
