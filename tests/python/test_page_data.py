@@ -111,7 +111,7 @@ def test_without_room_dimensions_are_added_up_and_named(marked: Path) -> None:
 def test_a_profile_without_calls_makes_a_page(tmp_path: Path) -> None:
     build = ProfileBuilder(ranks=1)
     head, tables = page_of(build.write(tmp_path / "empty.db"))
-    assert tables == {"cells": [], "pairs": [], "slices": [], "waits": []}
+    assert tables == {"cells": [], "pairs": [], "slices": [], "waits": [], "paths": [], "leaves": []}
     assert head["findings"]["refused"] == "no rule applies to a run of one rank"
 
 
@@ -143,7 +143,7 @@ def test_names_cannot_leave_their_place(tmp_path: Path) -> None:
     with open_profile(str(profile)) as connection:
         text = page(connection, profile)
     assert "window.evil" not in re.sub(r"<title>.*?</title>", "", text)
-    assert text.count("<script") == 8
+    assert text.count("<script") == 10
     assert "<title>&lt;/script&gt;" in text
     assert "\u202e" not in text
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from browser import VIEWS, Browser, browser
 from page_images import MOST_DIFFERENT, Blocks, differences, read, reduced, screenshot, use_fonts, write
+from test_page_paths import builder
 
 from commlens.cli.compare import read_sides
 from commlens.compare.model import compare
@@ -31,6 +32,10 @@ pytestmark = pytest.mark.long
 PROFILE = Path(__file__).parents[1] / "profiles" / "version11.db"
 BEFORE = PROFILE.with_name("version8.db")
 COMPARISON = "comparison"
+CALLPATHS = "callpaths"
+"""View Call sites of a run with call paths."""
+
+SHOWN = (*VIEWS, COMPARISON, CALLPATHS)
 IMAGES = Path(__file__).parent / "images"
 WIDTHS = (1400, 380)
 
@@ -52,13 +57,15 @@ TRIFLES = {
 
 
 @contextlib.contextmanager
-def shown(target: Path, comparison: dict[str, Any] | None = None) -> Iterator[Browser]:
-    """Show the page of the recorded profile, whatever debug information this machine has."""
+def shown(
+    target: Path, comparison: dict[str, Any] | None = None, profile: Path = PROFILE
+) -> Iterator[Browser]:
+    """Show the page of a profile, by default the recorded one, whatever debug information this machine has."""
     with (
-        open_profile(str(PROFILE)) as connection,
-        patch("commlens.page.facts.distinct_labels", lambda _, ids: {id: f"record+{id}" for id in ids}),
+        open_profile(str(profile)) as connection,
+        patch("commlens.page.paths.distinct_labels", lambda _, ids: {id: f"record+{id}" for id in ids}),
     ):
-        target.write_text(page(connection, PROFILE, comparison=comparison), encoding="utf-8")
+        target.write_text(page(connection, profile, comparison=comparison), encoding="utf-8")
     with browser() as found:
         found.open(target)
         use_fonts(found)
@@ -81,9 +88,32 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Return a browser with a profile that has call paths."""
+    folder = tmp_path_factory.mktemp("images")
+    with shown(folder / "deep.html", profile=builder(branching()).write(folder / "deep.db")) as found:
+        yield found
+
+
+def branching() -> list[tuple[str, str, int, int]]:
+    """Return calls on paths of different depths and weights."""
+    ops = ("MPI_Waitall", "MPI_Allreduce", "MPI_Bcast", "MPI_Sendrecv")
+    names = ("solve", "exchange", "norm", "advance", "smooth")
+    paths = [
+        f"main > {names[i % 3]} > "
+        + " > ".join(f"{name}{i % (k + 2)}" for k, name in enumerate(names[: i % 5]))
+        for i in range(48)
+    ]
+    return [
+        (path.removesuffix(" > "), ops[i % len(ops)], 1 + i, 10**6 * (1 + 4000 // (1 + i)))
+        for i, path in enumerate(paths)
+    ]
+
+
 def seen(tab: Browser, view: str, width: int, theme: str) -> bytes:
     tab.resize(width)
-    tab.go(f"view={view}&theme={theme}")
+    tab.go(f"view={'callsites' if view == CALLPATHS else view}&theme={theme}")
     return screenshot(tab)
 
 
@@ -94,11 +124,18 @@ def image(view: str, width: int, theme: str) -> Path:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_view_looks_as_its_image(
-    tab: Browser, two: Browser, tmp_path: Path, request: pytest.FixtureRequest, theme: str, width: int
+    tab: Browser,
+    two: Browser,
+    deep: Browser,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    theme: str,
+    width: int,
 ) -> None:
     others = []
-    for view in (*VIEWS, COMPARISON):
-        png, wanted = seen(two if view == COMPARISON else tab, view, width, theme), image(view, width, theme)
+    for view in SHOWN:
+        browser_of = {COMPARISON: two, CALLPATHS: deep}
+        png, wanted = seen(browser_of.get(view, tab), view, width, theme), image(view, width, theme)
         if request.config.getoption("--renew-images"):
             write(reduced(png), wanted)
         elif not wanted.exists() or differences(reduced(png), read(wanted)) > MOST_DIFFERENT:
@@ -139,10 +176,7 @@ def test_blocks_may_move_by_one_and_a_height_may_differ_by_one() -> None:
 
 def test_the_images_are_small_and_those_of_the_views() -> None:
     expected = {
-        image(view, width, theme)
-        for view in (*VIEWS, COMPARISON)
-        for width in WIDTHS
-        for theme in ("light", "dark")
+        image(view, width, theme) for view in SHOWN for width in WIDTHS for theme in ("light", "dark")
     }
     assert set(IMAGES.iterdir()) == expected
     assert sum(path.stat().st_size for path in expected) < 300_000

@@ -18,7 +18,8 @@ from build_profile import ProfileBuilder
 from conftest import MS, Run, small_builder
 from summarise import summarised
 
-from commlens.page.facts import read_facts
+from commlens.page.paths import read_paths
+from commlens.page.tables import read_tables
 from commlens.profile import open_profile
 from commlens.reports.query import Selection, Shape
 from commlens.reports.report import read_report
@@ -399,7 +400,7 @@ def test_families_of_one_place_are_matched_by_their_path(run: Run, tmp_path: Pat
 def test_a_page_has_a_label_for_each_path_and_none_for_callers(profile: Path, solver: Path) -> None:
     _, sites = builder(solver)
     with open_profile(str(profile)) as connection:
-        found = read_facts(connection, {}, 1 << 20)["sites"]
+        found = read_paths(connection, read_tables(connection, 1 << 20), 1 << 20).sites
     assert set(found) == {0, *sites}
     assert len(set(found.values())) == len(found)
 

@@ -25,7 +25,7 @@ export interface Tree {
 }
 
 const FIRST_ROWS = 40;
-const FIRST_ROWS_DEEP = 80;
+const FIRST_ROWS_DEEP = 200;
 const LAST_INDENT = 6; // deeper levels have their number instead
 const LAST_INDENT_DEEP = 20;
 

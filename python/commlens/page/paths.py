@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +15,7 @@ from commlens.base.arrays import Ints
 from commlens.base.escape import Target, escape
 from commlens.page.pack import Packed, compressed, pack
 from commlens.page.tables import Folded
-from commlens.symbols.paths import MOST_LEVELS, PathTree, distinct_labels, has_paths, labels_in
+from commlens.symbols.paths import PathTree, distinct_labels, has_paths, labels_in
 
 SHARE = 0.05
 """Part of the budget for the tree, its names included."""
@@ -91,19 +91,6 @@ def in_order(tree: PathTree) -> Flat:
     )
 
 
-def with_unknown(flat: Flat, sites: Iterable[int]) -> Flat:
-    """Return a tree that also has a node for the call sites that the profile does not describe."""
-    missing = [site for site in sites if site not in flat.leaf]
-    if not missing:
-        return flat
-    return Flat(
-        [*flat.names, "unknown"],
-        [*flat.parents, -1],
-        [*flat.levels, 0],
-        {**flat.leaf, **dict.fromkeys(missing, len(flat.names))},
-    )
-
-
 def cut(flat: Flat, depth: int) -> Flat:
     """Return only the outermost levels of a tree; calls from further inside belong to the last of these.
 
@@ -165,12 +152,11 @@ def read_paths(connection: sqlite3.Connection, tables: Mapping[str, Folded], bud
     if not has_paths(connection):
         labels = distinct_labels(connection, sites)
         return Paths({site: escape(label, Target.LINE) for site, label in labels.items()})
-    tree = PathTree(connection, sites, depth=MOST_LEVELS)
+    tree = PathTree(connection, sites)
     safe = {site: escape(label, Target.LINE) for site, (label, _) in labels_in(tree).items()}
     if "callsite" in tables["cells"].lost:
         return Paths(safe)
-    used = [site for (site,) in connection.execute("SELECT DISTINCT callsite FROM key ORDER BY callsite")]
-    only = {site: tree.leaf[site] for site in used if site in tree.leaf}
+    used = connection.execute("SELECT DISTINCT callsite FROM key ORDER BY callsite").fetchall()
     flat = in_order(tree)
-    flat = Flat(flat.names, flat.parents, flat.levels, {site: flat.leaf[site] for site in only})
-    return fitting(with_unknown(flat, used), safe, int(budget * SHARE))
+    leaf = {site: flat.leaf[site] for (site,) in used if site in flat.leaf}
+    return fitting(Flat(flat.names, flat.parents, flat.levels, leaf), safe, int(budget * SHARE))
