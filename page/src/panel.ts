@@ -53,6 +53,12 @@ export function listed(rows: Value[][]): Pick<Result, "length" | "row"> {
   return { length: rows.length, row: (index) => rows[index]! };
 }
 
+/** Returns a long text without its end; call paths differ at their end, so that they lose their beginning. */
+function shortened(text: string): string {
+  if (text.length <= LONGEST_TEXT) return text;
+  return text.includes(" > ") ? `…${text.slice(1 - LONGEST_TEXT)}` : `${text.slice(0, LONGEST_TEXT - 1)}…`;
+}
+
 function tableRow(result: Result, row: number): HTMLTableRowElement {
   const values = result.row(row);
   const isPicked = result.isPicked?.(row) ?? false;
@@ -60,7 +66,7 @@ function tableRow(result: Result, row: number): HTMLTableRowElement {
   const cells = result.columns.map((column, i) => {
     if (column.hidden) return null;
     const whole = shown(values[i] ?? null, column.unit);
-    const text = whole.length > LONGEST_TEXT ? `${whole.slice(0, LONGEST_TEXT - 1)}…` : whole;
+    const text = shortened(whole);
     const kind = column.unit === "text" || column.unit === "size" ? "text" : "number";
     const full = whole === text ? undefined : whole;
     const button = isFirst && result.pick

@@ -31,12 +31,12 @@ const ROW = 23, GAP = 1, PAD = 5, LEAST_TEXT = 26; // pixels
 const LEAST_PART = 0.0004; // of the width: narrower nodes add no row
 const FONT = "12.5px sans-serif";
 
-/** Returns shorter and shorter forms of a name: without arguments, namespaces, the prefix of MPI, or the file before an offset. */
+/** Returns shorter and shorter forms of a name: without arguments, namespaces, the prefix of MPI, or the file. */
 function forms(name: string): string[] {
   const plain = name.replace(/\([^()]*\)( const)?(?= |$)/, "");
   const [first = "", ...rest] = plain.split(" ");
   const last = [first.split("::").at(-1)!, ...rest].join(" ");
-  return [name, plain, last, last.replace(/^P?MPI_|^.+\+(?=0x[0-9a-f]+$)/, "")];
+  return [name, plain, last, last.replace(/^P?MPI_|^.+\+(?=0x[0-9a-f]+$)| in \S+$/, "")];
 }
 
 /** Returns the longest form of a name that fits, or its beginning. */

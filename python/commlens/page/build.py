@@ -71,6 +71,16 @@ def profile_blocks(connection: sqlite3.Connection, profile: Path) -> tuple[dict[
     }, ""
 
 
+def policy_for(script: str, *, is_served: bool) -> str:
+    """Return the Content-Security-Policy of a page with a script."""
+    scripts = " ".join(hash_source(text) for text in (script, asset("_sqlite.js")))
+    connect = "'self'" if is_served else "'none'"
+    return (
+        f"default-src 'none'; script-src {scripts} 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
+        f"img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
+    )
+
+
 def page(
     connection: sqlite3.Connection,
     profile: Path,
@@ -112,12 +122,6 @@ def page(
     }
     facts["folded"] += waiting.losses
     script, style = asset("_page.js"), asset("_page.css")
-    scripts = " ".join(hash_source(text) for text in (script, asset("_sqlite.js")))
-    connect = "'self'" if is_served else "'none'"
-    policy = (
-        f"default-src 'none'; script-src {scripts} 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
-        f"img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
-    )
     packed = {
         **{name: table.packed for name, table in tables.items()},
         "waits": waiting.ranks,
@@ -131,7 +135,7 @@ def page(
     }
     return PAGE.format(
         start=escape(start, Target.HTML),
-        policy=policy,
+        policy=policy_for(script, is_served=is_served),
         title=escape(f"{facts['program']} - commlens", Target.HTML),
         style=style,
         script=script,
