@@ -15,7 +15,7 @@ export interface Flame {
   readonly chain: (id: number) => readonly number[];
   readonly value: (id: number) => number;
   readonly name: (id: number) => string;
-  /** A colour of its own; without it, a node is the darker the more it has. */
+  /** A colour of its own; without it, the colour of a node is the stronger the more it has. */
   readonly colour: (id: number) => string | undefined;
   readonly read: (id: number) => string;
   readonly hint: string;

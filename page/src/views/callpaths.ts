@@ -197,7 +197,7 @@ function table(context: Context, places: Places, picked: Place | undefined): Res
 function about(places: Places): string {
   const top = [...places.all.values()].reduce<Place | undefined>((most, place) => (place.op !== null && place.time > (most?.time ?? -1) ? place : most), undefined);
   const head = top ? `The most time, ${share(places.part(top))}, is in ${places.name(top)} of ${places.name(places.all.get(top.path)!)}. ` : "";
-  return `${head}Each box is a function, below the one that calls it, as wide as the time in MPI inside it: the wider, the darker. The coloured boxes are the MPI procedures. Times are summed over the ranks.`;
+  return `${head}Each box is a function, below the one that calls it, as wide as the time in MPI inside it: the wider, the stronger its colour. The coloured boxes are the MPI procedures. Times are summed over the ranks.`;
 }
 
 /** Returns the call paths as a panel; null if the page has none. */
