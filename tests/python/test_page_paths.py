@@ -318,6 +318,14 @@ def test_thousands_of_paths_make_few_rows_and_are_all_in_the_table(tab: Browser,
         tab.run("return document.querySelector('#callpaths .buttons button').textContent")
         == "Open the upper levels"
     )
+    site = tab.run("return window.commlens().callsites.csv").splitlines()[-1].split(",")[0]
+    tab.go(f"view=callsites&callsite={site}")
+    tab.wait_until("document.querySelector('#callpaths .tree').scrollTop > 0")
+    assert tab.run(
+        "const row = document.querySelector('[aria-selected=true]').getBoundingClientRect();"
+        "const box = document.querySelector('#callpaths .tree').getBoundingClientRect();"
+        "return row.top >= box.top && row.bottom <= box.bottom"
+    )
     assert tab.complaints() == []
 
 

@@ -187,15 +187,26 @@ class Rows {
   }
 }
 
+/** Scrolls to the selected row if it is not seen: another view, or a chart, may have selected it. */
+function showSelected(box: HTMLElement): void {
+  const row = box.querySelector<HTMLElement>("[aria-selected=true]");
+  if (!row) return;
+  const top = row.offsetTop - box.offsetTop;
+  const isSeen = top >= box.scrollTop && top + row.offsetHeight <= box.scrollTop + box.clientHeight;
+  if (!isSeen) box.scrollTop = top - box.clientHeight / 3;
+}
+
 /** Draws the tree; each row restricts the views, as the boxes of an icicle do. */
 export function tree(parts: Tree): HTMLElement {
   const rows = new Rows(parts);
   const widths = parts.columns.map((title) => `${Math.max(5, 0.6 * title.length)}rem`);
   const isNested = parts.branches.some((branch) => branch.parent !== null);
+  const box = h("div", { class: parts.byWeight ? "tree deep" : "tree", style: `--columns:${widths.join(" ")}` },
+    h("div", { class: "branch branch-head", "aria-hidden": "true" }, h("span", { class: "branch-name" }), parts.columns.map((title) => h("span", { class: "branch-value" }, title))),
+    rows.body);
+  requestAnimationFrame(() => { showSelected(box); });
   return h("div", {},
     isNested ? h("div", { class: "buttons" },
       h("button", { click: () => { rows.openAll(true); } }, parts.branches.length > (parts.mostOpen ?? Infinity) ? "Open the upper levels" : "Open all"), h("button", { click: () => { rows.openAll(false); } }, "Close all")) : null,
-    h("div", { class: parts.byWeight ? "tree deep" : "tree", style: `--columns:${widths.join(" ")}` },
-      h("div", { class: "branch branch-head", "aria-hidden": "true" }, h("span", { class: "branch-name" }), parts.columns.map((title) => h("span", { class: "branch-value" }, title))),
-      rows.body));
+    box);
 }
