@@ -47,6 +47,10 @@ class Browser:
     def go(self, fragment: str) -> None:
         """Change the fragment of the address, as a link within the page does."""
         self.run("location.hash = arguments[0]", f"#{fragment}")
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Wait until the page has handled a change of its address and is drawn."""
         self.run_async("requestAnimationFrame(() => setTimeout(arguments[0], 0))")
 
     def run(self, script: str, *arguments: Any) -> Any:

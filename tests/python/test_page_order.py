@@ -166,6 +166,7 @@ def test_the_matrix_is_drawn_in_the_order_of_the_address(tab: Browser, tmp_path:
         if order:
             tab.run(f"document.querySelector('input[name=order][value={order}]').click()")
             tab.wait_until(f"document.querySelector('input[name=order][value={order}]').checked")
+            tab.redraw()
         tab.wait_until("document.querySelector('canvas.matrix').width > 100")
         pictures.append(tab.run(FILLED, ranks))
     assert tab.run("return location.hash") == "#view=peers&comm=1&order=traffic"
