@@ -14,6 +14,7 @@ import pytest
 from harness import Mpi, Result, commlens
 from profile_rows import Profile
 from test_callsites import LANGUAGES
+from test_output_targets import NO_PROC
 
 CALLS = int(os.environ.get("COMMLENS_TEST_CALLS", "30000"))
 """Calls of each rank and thread; a million take some minutes."""
@@ -46,10 +47,10 @@ def functions_of(program: Path) -> tuple[list[int], list[str]]:
     return [address for address, _ in code], [name.split(".")[0] for _, name in code]
 
 
-def expected(result: Result, inlined: bool) -> Counter[Path_]:
+def expected(output: str, inlined: bool) -> Counter[Path_]:
     """Return the calls of each path, from what the program has counted."""
     calls: Counter[Path_] = Counter()
-    for line in result.stdout.splitlines():
+    for line in output.splitlines():
         if not line.startswith("path "):
             continue
         number, *counts = map(int, line.split()[1:4])
@@ -71,8 +72,13 @@ def checked(result: Result) -> Profile:
     return profile
 
 
-def counted(profile: Profile, program: Path, operations: Collection[str] = OPERATIONS) -> Counter[Path_]:
-    """Return the calls of each path in the profile, without the frames of libraries."""
+def counted(
+    profile: Profile, program: Path, operations: Collection[str] = OPERATIONS, module: str | None = None
+) -> Counter[Path_]:
+    """Return the calls of each path in the profile, without the frames of libraries.
+
+    module: what the profile calls the program, if not by its path.
+    """
     addresses, names = functions_of(program)
     sites = {row["id"]: row for row in profile.rows("SELECT id, module, offset, caller FROM callsite")}
     calls: Counter[Path_] = Counter()
@@ -84,7 +90,7 @@ def counted(profile: Profile, program: Path, operations: Collection[str] = OPERA
         path, at = [row["name"]], row["callsite"]
         while at:
             site = sites[at]
-            if site["module"] == str(program):
+            if site["module"] == (str(program) if module is None else module):
                 name = names[bisect_right(addresses, site["offset"] - 1) - 1]
                 if name != "_start":
                     path.insert(0, "Guard" if "Guard" in name else name)
@@ -103,7 +109,7 @@ def test_paths_are_those_taken(mpi: Mpi, optimised: str, threads: bool) -> None:
     result = mpi.run(2, arguments, {"COMMLENS_FRAMES": "64"})
     assert result.rc == 0, result
     is_inlined = optimised != "-O0"
-    assert counted(checked(result), program) == expected(result, is_inlined)
+    assert counted(checked(result), program) == expected(result.stdout, is_inlined)
 
 
 def shortened(paths: Counter[Path_], frames: int) -> Counter[Path_]:
@@ -120,7 +126,7 @@ def test_as_many_frames_as_asked_for(mpi: Mpi) -> None:
     for frames in ("1", "2", "5"):
         result = mpi.run(2, [program, str(CALLS)], {"COMMLENS_FRAMES": frames})
         found[frames] = counted(checked(result), program)
-        assert found[frames] == shortened(expected(result, True), int(frames))
+        assert found[frames] == shortened(expected(result.stdout, True), int(frames))
     assert len(found["1"]) < len(found["2"]) < len(found["5"])
 
 
@@ -129,6 +135,36 @@ def test_without_call_sites_there_are_no_paths(mpi: Mpi) -> None:
     result = mpi.run(2, [program, "100"], {"COMMLENS_FRAMES": "64", "COMMLENS_CALLSITES": "0"})
     assert result.rc == 0, result
     assert [row["id"] for row in result.open().rows("SELECT id FROM callsite")] == [0]
+
+
+def test_calls_of_code_without_unwind_tables_are_counted_at_their_call_site(mpi: Mpi) -> None:
+    flags = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
+    program = mpi.compile("sites.c", flags=flags)
+    profile = checked(mpi.run(2, [program], {"COMMLENS_FRAMES": "64"}))
+    rows = profile.rows(
+        "SELECT caller, SUM(calls) AS calls FROM counter JOIN callsite ON callsite.id = callsite "
+        f"WHERE operation = 'MPI_Barrier' AND module = '{program}' GROUP BY offset ORDER BY calls"
+    )
+    assert [(row["caller"], row["calls"]) for row in rows] == [(None, 2), (None, 6), (None, 10)]
+
+
+def test_paths_do_not_need_proc(mpi: Mpi) -> None:
+    if os.geteuid() != 0:
+        pytest.fail("only root can take /proc away: run this test as root")
+    program = mpi.compile("call_paths.cpp", "c++", flags=["-O2"])
+    where = mpi.fresh("without-proc")
+    env = {**os.environ, **mpi.environment, "COMMLENS_FRAMES": "64", "COMMLENS_OUTPUT": str(where / "x.db")}
+
+    def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+        without = ["unshare", "-m", "bash", "-c", NO_PROC, "bash", " ".join(map(str, command))]
+        return subprocess.run(without, env=env, cwd=where, capture_output=True, text=True, timeout=60)
+
+    if run(mpi.compile("sites.c")).returncode != 0:
+        pytest.skip(f"{mpi.name} does not start without /proc")
+    done = run(mpi.runner, program, "2000")
+    assert done.returncode == 0, done
+    # Only /proc knows the path of the executable.
+    assert counted(Profile(where / "x.db"), program, module="") == expected(done.stdout, True)
 
 
 def test_files_of_several_writers_have_the_same_paths(mpi: Mpi) -> None:
@@ -154,7 +190,7 @@ def test_a_killed_job_leaves_its_paths(mpi: Mpi) -> None:
     assert result.rc != 0
     done = commlens("recover", "-o", where / "recovered.db", where)
     assert done.returncode == 0, done
-    assert counted(Profile(where / "recovered.db"), program) == expected(result, True) + Counter(
+    assert counted(Profile(where / "recovered.db"), program) == expected(result.stdout, True) + Counter(
         {("main", "MPI_Barrier"): 1}
     )
 

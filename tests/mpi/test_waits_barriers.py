@@ -10,7 +10,8 @@ import pytest
 from harness import Mpi, Result, commlens
 
 OPERATIONS = ("barrier", "allreduce", "alltoallv", "bcast", "scatter", "reduce", "gather", "scan")
-CALLS, MICROSECONDS, LATE = 40, 3000, 1
+CALLS, MICROSECONDS, LATE = 20, 10_000, 1
+"""On a busy machine, the ranks that are not late enter half a millisecond late, too."""
 BARRIER = {"COMMLENS_WAITING": "barrier"}
 
 
@@ -43,8 +44,8 @@ def test_all_wait_for_the_last_in_every_collective(mpi: Mpi) -> None:
     for operation, row in rows.items():
         assert (row["samples"], row["last_rank"], row["pattern"]) == (CALLS, LATE, "same"), operation
         assert row["share_low"] == row["share_high"] == row["waiting_share"]
-        # The two others wait for the whole delay, or longer if the system lets rank LATE sleep for longer.
-        assert row["waiting_ns"] > 0.9 * 2 * CALLS * MICROSECONDS * 1000, operation
+        # Both others wait for the delay, or longer if the system lets rank LATE sleep for longer.  One alone would be half.
+        assert row["waiting_ns"] > 0.75 * 2 * CALLS * MICROSECONDS * 1000, operation
 
 
 def test_every_call_is_sampled_and_the_waiting_is_that_of_a_trace(mpi: Mpi) -> None:
