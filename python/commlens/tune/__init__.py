@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where another algorithm of a collective could pay: `plan` reads a profile, `text` prints."""
+"""Faster collectives from a profile: where another algorithm could pay, which one does, and the settings that choose it."""
