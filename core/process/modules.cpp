@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace commlens {
 namespace {
@@ -45,7 +46,9 @@ std::string build_id_in(const char* notes, std::size_t bytes, std::size_t alignm
   return {};
 }
 
-int add_module(dl_phdr_info* info, std::size_t, void* out) {
+// Returns 1, which ends the iteration, if there is no memory: no exception may pass libc's function, because its
+// cleanup belongs to another unwinder, which would end the process.
+int add_module(dl_phdr_info* info, std::size_t, void* out) noexcept try {
   Module m{info->dlpi_name, {}, info->dlpi_addr, ~std::uint64_t{0}, 0};
   if (m.path.empty()) m.path = executable_path();
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -60,13 +63,15 @@ int add_module(dl_phdr_info* info, std::size_t, void* out) {
   }
   static_cast<std::vector<Module>*>(out)->push_back(m);
   return 0;
+} catch (const std::bad_alloc&) {
+  return 1;
 }
 
 }  // namespace
 
 std::vector<Module> loaded_modules() {
   std::vector<Module> modules;
-  dl_iterate_phdr(add_module, &modules);
+  if (dl_iterate_phdr(add_module, &modules) != 0) throw std::bad_alloc();
   std::sort(modules.begin(), modules.end(), [](const Module& a, const Module& b) { return a.begin < b.begin; });
   return modules;
 }

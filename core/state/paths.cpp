@@ -62,12 +62,20 @@ Paths& paths() {
 
 // Returns the path that `caller` takes to `address`, or to a place in Python code; 0 if there are too many.
 Site node_of(Site address, Site caller, const SiteFacts* python = nullptr) {
-  const auto [entry, is_new] = paths().known.try_emplace({address, caller}, 0);
-  if (is_new && paths().nodes.size() < most_nodes) {
-    entry->second = path_bit | paths().nodes.size();
+  auto& known = paths().known;
+  const std::pair<Site, Site> key{address, caller};
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  if (paths().nodes.size() == most_nodes) return 0;
+  const Site path = path_bit | paths().nodes.size();
+  const auto entry = known.emplace(key, path).first;
+  try {
     paths().nodes.push_back({address, caller, python});
+  } catch (const std::bad_alloc&) {
+    known.erase(entry);  // there may be memory later
+    throw;
   }
-  return entry->second;
+  return path;
 }
 
 // Returns the path that `caller` takes to a place in Python code; 0 if there are too many.

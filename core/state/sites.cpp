@@ -57,16 +57,14 @@ const Module* module_of_site(Site site) noexcept try {
   const Site address = address_of(site), caller = caller_of(site);
   if (address == 0) return nullptr;
   const std::lock_guard<std::mutex> lock(locks::modules);
-  const auto [entry, is_new] = sites().module_of.try_emplace(site, nullptr);
-  if (is_new) {
-    read_modules_again();
-    const Module* const m = module_at(sites().loaded, address);
-    if (m != nullptr) {
-      entry->second = named_module(*m);
-      journal::note(journal::SiteEntry{site, caller, {m->path, m->build_id, address - m->base}});
-    }
-  }
-  return entry->second;
+  const auto entry = sites().module_of.find(site);
+  if (entry != sites().module_of.end()) return entry->second;
+  read_modules_again();
+  const Module* const m = module_at(sites().loaded, address);
+  const Module* const named = m == nullptr ? nullptr : named_module(*m);
+  sites().module_of.emplace(site, named);  // last, so that a later call tries again if there is no memory now
+  if (m != nullptr) journal::note(journal::SiteEntry{site, caller, {m->path, m->build_id, address - m->base}});
+  return named;
 } catch (const std::bad_alloc&) {
   return nullptr;  // the call site remains a plain address
 }

@@ -148,6 +148,22 @@ def test_calls_of_code_without_unwind_tables_are_counted_at_their_call_site(mpi:
     assert [(row["caller"], row["calls"]) for row in rows] == [(None, 2), (None, 6), (None, 10)]
 
 
+@pytest.mark.dealt
+@pytest.mark.parametrize("missing", ["all", "blocks"])
+def test_without_memory_for_new_paths_every_call_is_counted(mpi: Mpi, missing: str) -> None:
+    program = mpi.compile("short_of_memory.c", flags=["-O1", "-fno-optimize-sibling-calls"])
+    result = mpi.run(2, [program, missing], {"COMMLENS_FRAMES": "64"})
+    assert result.stdout.count("short\n") == 2, result
+    assert result.rc == 0, result
+    profile = result.open()
+    ranks = profile.rows("SELECT rank, calls, lost_calls FROM rank")
+    assert [row["calls"] for row in ranks] == [2 * 4096] * 2
+    assert all((row["lost_calls"] > 0) == (missing == "all") for row in ranks)
+    # Once there is memory again, all paths are whole.
+    whole = counted(profile, program, {"MPI_Barrier"})
+    assert len([path for path in whole if path[0] == "main"]) == 4096
+
+
 def test_paths_do_not_need_proc(mpi: Mpi) -> None:
     if os.geteuid() != 0:
         pytest.fail("only root can take /proc away: run this test as root")
