@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 . tools/step.sh
 . tools/openmpi.sh
 tools/setup.sh build dev mpi
+tools/pythons.sh
 
 (($#)) || set -- debug tsan
 code=0
@@ -15,7 +16,7 @@ for preset in "$@"; do
   tools/build.sh "$preset"
   case $preset in
   tsan) tests=(tests/mpi/test_{communicators,corners,regions,requests,storm}.py tests/mpi/sanitizer/planted_race.py) ;;
-  *) tests=(tests/mpi/test_{adopt,annotated,bytes,comm_random,communicators,corners,faults,pcontrol,regions,requests,storm,ways_in}.py) ;;
+  *) tests=(tests/mpi/test_{adopt,annotated,bytes,comm_random,communicators,corners,faults,pcontrol,python_paths,regions,requests,storm,ways_in}.py) ;;
   esac
   say test "$preset: ${tests[*]}"
   COMMLENS_TEST_BUILD=$PWD/build/$preset .venv/bin/python -m pytest --quiet --no-header -p no:cacheprovider \
