@@ -17,6 +17,7 @@ from build_paths import add_path, compiled, recorded
 from build_profile import ProfileBuilder
 from conftest import MS, Run, small_builder
 from summarise import summarised
+from test_page_data import unpacked
 
 from commlens.page.paths import read_paths
 from commlens.page.tables import read_tables
@@ -169,6 +170,35 @@ def test_depth_limits_the_tree_to_the_outermost_functions(run: Run, profile: Pat
     assert sorted(lines[2:4]) == sorted(below)
     assert lines[4] == "    solve"
     assert sorted(lines[5:]) == sorted(below)
+
+
+def names_in_page(run: Run, profile: Path, folder: Path, *options: str) -> set[str]:
+    """Return the names of the nodes in the tree of a page."""
+    target = folder / "page.html"
+    assert run("html", profile, "-o", target, *options).exit_code == 0
+    names = unpacked(target.read_text(encoding="utf-8"))[0]["path_names"]
+    target.unlink()
+    return set(names)
+
+
+def test_the_page_skips_the_same_wrappers_as_a_report(
+    run: Run, profile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, wrapper = names_in_page(run, profile, tmp_path), "solve solver.c:31 > [hypre_MPI_Isend]"
+    assert WRAPPED in plain and wrapper not in plain
+    option = ("--wrapper", "hypre_MPI_*")
+    skipped = names_in_page(run, profile, tmp_path, *option)
+    assert WRAPPED not in skipped and wrapper in skipped
+    monkeypatch.setenv("COMMLENS_WRAPPERS", "hypre_MPI_*")
+    assert names_in_page(run, profile, tmp_path) == skipped
+    assert names_in_page(run, profile, tmp_path, "--wrapper", "") == plain
+
+
+def test_a_page_without_call_paths_refuses_wrappers(run: Run, small: Path, tmp_path: Path) -> None:
+    result = run("html", small, "-o", tmp_path / "x.html", "--wrapper", "f*")
+    assert result.exit_code == 2
+    assert "--wrapper needs call paths, and this profile has none" in result.stderr
+    assert not (tmp_path / "x.html").exists()
 
 
 def test_wrappers_are_in_brackets_in_the_tree(run: Run, profile: Path) -> None:

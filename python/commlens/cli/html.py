@@ -40,7 +40,15 @@ MEGABYTE = 10**6
     help="Megabytes for the counters in the page. Where they need more, the page adds up call sites, then message sizes, "
     "then regions, then ranks, and says so.",
 )
-def html(profiles: tuple[str, ...], output: Path | None, budget: int) -> None:
+@click.option(
+    "--wrapper",
+    "wrappers",
+    multiple=True,
+    metavar="PATTERN",
+    help="Functions that only pass calls on to MPI, such as 'hypre_MPI_*': the function around them is the call site; call "
+    "paths show them in brackets. Repeatable.  [default: COMMLENS_WRAPPERS; '' for none]",
+)
+def html(profiles: tuple[str, ...], output: Path | None, budget: int, wrappers: tuple[str, ...]) -> None:
     """Write a page that explains the run of PROFILE, for a browser.
 
     The page is one file: copy it to any machine and open it there. It needs no network and no server. It shows what
@@ -66,7 +74,7 @@ def html(profiles: tuple[str, ...], output: Path | None, budget: int) -> None:
         raise CommlensError(f"{target}: exists")
     comparison = compared(sides) if sides[0] else None
     with open_profile(profile) as connection:
-        text = page(connection, Path(profile), budget * MEGABYTE, comparison=comparison)
+        text = page(connection, Path(profile), budget * MEGABYTE, comparison=comparison, wrappers=wrappers)
     with new(target) as path:
         path.write_text(text, encoding="utf-8")
     Screen().line(target)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import sqlite3
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,7 @@ def page(
     is_served: bool = False,
     start: str = "",
     comparison: dict[str, Any] | None = None,
+    wrappers: Sequence[str] = (),
 ) -> str:
     """Return the page of a profile.
 
@@ -109,9 +111,11 @@ def page(
         View and filter for an address without a fragment, in the form of a fragment: view=sizes&family=2.
     comparison : dict or None
         A comparison with other runs (commlens.page.comparison), which the page shows first.
+    wrappers : sequence of str
+        Patterns of functions that only pass calls on to MPI, as option --wrapper has them.
     """
     tables, waiting = read_tables(connection, budget), read_waiting(connection, budget)
-    paths = read_paths(connection, tables, budget)
+    paths = read_paths(connection, tables, budget, wrappers)
     own, no_sql = ({}, "") if is_served else profile_blocks(connection, profile)
     facts: dict[str, Any] = {
         **read_facts(connection, tables, paths, budget),

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from commlens.base.arrays import Ints
+from commlens.base.errors import CommlensError
 from commlens.base.escape import Target, escape
 from commlens.page.pack import Packed, compressed, pack
 from commlens.page.tables import Folded
+from commlens.reports import wrappers
 from commlens.symbols.paths import PathTree, distinct_labels, has_paths, labels_in
 
 SHARE = 0.05
@@ -138,7 +140,9 @@ def fitting(flat: Flat, sites: dict[int, str], most: int) -> Paths:
     return found if found.size <= most else Paths(sites, losses=["call paths: left out"])
 
 
-def read_paths(connection: sqlite3.Connection, tables: Mapping[str, Folded], budget: int) -> Paths:
+def read_paths(
+    connection: sqlite3.Connection, tables: Mapping[str, Folded], budget: int, given: Sequence[str] = ()
+) -> Paths:
     """Return the labels of call sites and, if the profile has call paths and the page call sites, their tree.
 
     Parameters
@@ -147,12 +151,21 @@ def read_paths(connection: sqlite3.Connection, tables: Mapping[str, Folded], bud
         The counters of the page.
     budget : int
         Bytes that all tables of the page may take together.
+    given : sequence of str
+        Patterns of wrapper functions, as option --wrapper has them.
+
+    Raises
+    ------
+    CommlensError
+        There are patterns, but the profile has no call paths.
     """
     sites = [site for (site,) in connection.execute(SITES_SQL)]
     if not has_paths(connection):
+        if given:
+            raise CommlensError(wrappers.no_paths("--wrapper"))
         labels = distinct_labels(connection, sites)
         return Paths({site: escape(label, Target.LINE) for site, label in labels.items()})
-    tree = PathTree(connection, sites)
+    tree = PathTree(connection, sites, wrappers.chosen(connection, given))
     safe = {site: escape(label, Target.LINE) for site, (label, _) in labels_in(tree).items()}
     if "callsite" in tables["cells"].lost:
         return Paths(safe)

@@ -152,12 +152,9 @@ def read_sites(connection: sqlite3.Connection, shape: Shape) -> Sites:
     if not has_paths(connection):
         for option, is_asked in (("--depth", shape.depth), ("--wrapper", shape.wrappers)):
             if is_asked:
-                raise CommlensError(
-                    f"{option} needs call paths, and this profile has none: run the program with COMMLENS_FRAMES=8"
-                )
+                raise CommlensError(wrappers.no_paths(option))
         return Sites()
-    given = tuple(pattern for pattern in shape.wrappers if pattern)
-    patterns = given if shape.wrappers else wrappers.configured(connection)
+    patterns = wrappers.chosen(connection, shape.wrappers)
     if shape.flat and not patterns:
         return Sites(PLACES_SQL, has_paths=True)
     if not (shape.tree or shape.flat or shape.depth or patterns):

@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from commlens.profile import meta
@@ -25,6 +26,16 @@ def configured(connection: sqlite3.Connection) -> tuple[str, ...]:
     if value is None:
         value = meta.option(connection, OPTION) or ""
     return tuple(pattern.strip() for pattern in value.split(",") if pattern.strip())[:MOST_PATTERNS]
+
+
+def no_paths(option: str) -> str:
+    """Return why an option for call paths cannot be used."""
+    return f"{option} needs call paths, and this profile has none: run the program with COMMLENS_FRAMES=8"
+
+
+def chosen(connection: sqlite3.Connection, given: Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns that an option names, where an empty one names none; without the option, those configured."""
+    return tuple(pattern for pattern in given if pattern) if given else configured(connection)
 
 
 class Function(NamedTuple):
