@@ -94,15 +94,12 @@ def page(
 ) -> str:
     """Return the page of a profile.
 
-    The browser runs the script of commlens and SQLite, nothing else, and reaches no network: the policy of the page says
-    so.
+    The policy of the page: the browser runs the script of commlens and SQLite, nothing else, and reaches no network.
 
     Parameters
     ----------
-    connection : sqlite3.Connection
-        The open profile.
-    profile : Path
-        Its file or directory.
+    connection, profile : sqlite3.Connection, Path
+        The open profile, and its file or directory.
     budget : int
         Bytes that the counters may take in the page.
     is_served : bool
