@@ -28,7 +28,8 @@ def library_text(key: str, facts: dict[str, Any]) -> str:
         major, minor = map(int, version.split("."))
         rows = [f"                {collective!r}: {tuple(names)!r}," for collective, names in lists.items()]
         lines += [f"            ({major}, {minor}): {{", *rows, "            },"]
-    return "\n".join([*lines, "        },", "    ),"])
+    rules = {collective: tuple(fact) for collective, fact in facts.get("rules", {}).items()}
+    return "\n".join([*lines, "        },", f"        {rules!r},", "    ),"])
 
 
 def python_text(spec: dict[str, Any]) -> str:
@@ -52,6 +53,7 @@ class Library(NamedTuple):
     source: str
     is_complete: bool
     since: dict[tuple[int, int], dict[str, tuple[str, ...]]]
+    rules: dict[str, tuple[int, str]]
 
 
 LIBRARIES: dict[str, Library] = {{

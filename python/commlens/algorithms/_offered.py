@@ -16,6 +16,7 @@ class Library(NamedTuple):
     source: str
     is_complete: bool
     since: dict[tuple[int, int], dict[str, tuple[str, ...]]]
+    rules: dict[str, tuple[int, str]]
 
 
 LIBRARIES: dict[str, Library] = {
@@ -47,6 +48,7 @@ LIBRARIES: dict[str, Library] = {
                 'allgatherv': ('default', 'bruck', 'ring', 'neighbor', 'two_proc', 'sparbit'),
             },
         },
+        {'allgather': (0, 'blocks'), 'allgatherv': (1, 'none'), 'allreduce': (2, 'block'), 'alltoall': (3, 'blocks'), 'alltoallv': (4, 'none'), 'barrier': (6, 'none'), 'bcast': (7, 'block'), 'exscan': (8, 'apart'), 'gather': (9, 'apart'), 'reduce': (11, 'block'), 'reduce_scatter': (12, 'none'), 'reduce_scatter_block': (13, 'blocks'), 'scan': (14, 'apart'), 'scatter': (15, 'apart')},
     ),
     'mpich': Library(
         'MPICH',
@@ -82,6 +84,7 @@ LIBRARIES: dict[str, Library] = {
                 'allreduce': ('nb', 'smp', 'recursive_doubling', 'recursive_multiplying', 'reduce_scatter_allgather', 'tree', 'recexch', 'ring', 'k_reduce_scatter_allgather', 'ccl'),
             },
         },
+        {},
     ),
     'intel': Library(
         'Intel MPI',
@@ -98,5 +101,6 @@ LIBRARIES: dict[str, Library] = {
                 'alltoallv': ('Isend/Irecv + waitall', "Plum's"),
             },
         },
+        {},
     ),
 }
