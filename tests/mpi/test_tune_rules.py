@@ -90,3 +90,22 @@ def test_rules_for_size_four_change_no_other_communicator_or_message_size(mpi: M
             name,
             chosen[name, four, block],
         )
+
+
+def test_mpich_takes_the_algorithm_that_a_variable_names(mpi: Mpi) -> None:
+    """Recursive doubling needs a power of two of processes: on three, MPICH fails if it may not take another one."""
+    if mpi.name not in ("mpich", "mpich5"):
+        pytest.skip("rules are written for MPICH")
+    cases = [Case(size, "", "allgather", size, bin, 0) for size in SIZES for bin in bins_of("allgather")]
+    place = 3 if mpi.name == "mpich" else 4
+    choices = [
+        Choice(case, Candidate(place, "recursive_doubling"), 2.0, 1.0, -0.5, -0.6, -0.4, 9) for case in cases
+    ]
+    rules = write_rules(choices, f"MPICH Version:\t{mpi.release}", [(size, size) for size in SIZES], cases)
+    assert (len(rules.kept), rules.refused) == (len(choices), [])
+    program = mpi.compile("rules.c")
+    strict = {"MPIR_CVAR_COLLECTIVE_FALLBACK": "error"}
+    ended = [mpi.run(16, [program], env, mode="off").rc == 0 for env in (strict, rules.variables)]
+    assert ended == [True, True]
+    failed = mpi.run(16, [program], {**strict, **rules.variables}, mode="off")
+    assert failed.rc != 0, failed

@@ -46,8 +46,8 @@ def page(rules: RuleSet, library: str, folder: Path) -> str:
 def why_row(choice: Choice) -> str:
     """Return the row of one choice."""
     cells = [
-        time_text(choice.default_ns),
-        time_text(choice.candidate_ns),
+        time_text(round(choice.default_ns)),
+        time_text(round(choice.candidate_ns)),
         f"{100 * choice.change:+.1f} %",
         f"{100 * choice.low:+.1f} to {100 * choice.high:+.1f} %",
         f"{choice.rounds:,}",
