@@ -109,3 +109,18 @@ def test_mpich_takes_the_algorithm_that_a_variable_names(mpi: Mpi) -> None:
     assert ended == [True, True]
     failed = mpi.run(16, [program], {**strict, **rules.variables}, mode="off")
     assert failed.rc != 0, failed
+
+
+def test_intel_mpi_takes_the_form_of_its_variable(mpi: Mpi) -> None:
+    if mpi.name != "intel":
+        pytest.skip("the variable is Intel MPI's")
+    case = Case(4, "", "allreduce", 4, 7, 0)
+    choices = [Choice(case, Candidate(2, "Rabenseifner's"), 2.0, 1.0, -0.5, -0.6, -0.4, 9)]
+    rules = write_rules(choices, "Intel(R) MPI Library 2021.18", [(size, size) for size in SIZES])
+    ((name, value),) = rules.variables.items()
+    program = mpi.compile("rules.c")
+    said = [
+        mpi.run(16, [program], {"I_MPI_DEBUG": "6", name: text}, mode="off") for text in (value, f"{value};x")
+    ]
+    assert [one.rc for one in said] == [0, 0], said
+    assert ["will be ignored" in one.stdout + one.stderr for one in said] == [False, True]

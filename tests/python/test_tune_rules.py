@@ -11,7 +11,7 @@ import pytest
 from commlens.algorithms._offered import LIBRARIES
 from commlens.base.errors import CommlensError
 from commlens.tune.model import Candidate, Case, Choice
-from commlens.tune.rules import page, write_rules
+from commlens.tune.rules import intel, page, write_rules
 from commlens.tune.rules.openmpi_model import parse, select
 
 OPEN_MPI = "Open MPI v4.1.4, package: Debian"
@@ -132,7 +132,7 @@ def test_what_would_fail_or_is_unknown_is_refused() -> None:
     assert len(write_rules([choice("allgather", 2, 7, two)], OPEN_MPI, [(1, 2)]).kept) == 1
     for library, reason in (
         ("Open MPI v6.0.0", "not compared"),
-        ("Intel(R) MPI Library 2021.18", "no rules for Intel MPI"),
+        ("Intel(R) MPI Library 2021.18", "which bytes it compares"),
         ("MPI of tomorrow 1.0", "no rules for this MPI library"),
     ):
         ((_, why),) = write_rules([choice("allgather", 2, 7, two)], library, [(1, 2)]).refused
@@ -149,6 +149,20 @@ def test_the_variable_of_mpich_needs_the_same_choice_everywhere() -> None:
     for comms, known in (([(1, 4), (2, 2), (3, 9)], cases), ([(1, 4), (2, 2)], [])):
         left = write_rules(chosen, MPICH, comms, known)
         assert (left.variables, left.kept, len(left.refused)) == ({}, [], 2)
+
+
+def test_the_variable_of_intel_mpi_names_bytes_and_processes() -> None:
+    ring = Candidate(8, "Ring")
+    chosen = [choice("allreduce", 4, 7, ring), choice("allreduce", 2, 0, Candidate(2, "R"), family=2)]
+    rules = write_rules(chosen, "Intel(R) MPI Library 2021.18", [(1, 4), (2, 2)])
+    assert rules.variables == {"I_MPI_ADJUST_ALLREDUCE": "2:0-0@2-2;8:64-127@4-4"}
+    ranges = intel.parse(rules.variables["I_MPI_ADJUST_ALLREDUCE"])
+    counted = {
+        (size, bytes) for size in range(9) for bytes in range(200) if intel.select(ranges, size, bytes)
+    }
+    assert counted == {(2, 0), *((4, bytes) for bytes in range(64, 128))}
+    with pytest.raises(CommlensError, match="would ignore"):
+        intel.parse("2:64-127@4-4;x")
 
 
 def test_the_page_says_why_and_no_name_can_break_it() -> None:

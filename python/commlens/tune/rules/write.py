@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from commlens.algorithms._offered import LIBRARIES
 from commlens.algorithms.offered import library_of
 from commlens.tune.model import Case, Choice
+from commlens.tune.rules.intel import write_intel
 from commlens.tune.rules.mpich import write_mpich
 from commlens.tune.rules.openmpi import write_openmpi
 from commlens.tune.rules.rule_set import Comms, Group, RuleSet, group_of
@@ -34,5 +35,7 @@ def write_rules(choices: Sequence[Choice], library: str, comms: Comms, cases: Se
         return write_openmpi(choices, found[1], comms, bins)
     if found is not None and found[0] is LIBRARIES["mpich"]:
         return write_mpich(choices, library, comms, bins)
-    reason = f"commlens writes no rules for {found[0].title if found else 'this MPI library'}"
+    if found is not None:
+        return write_intel(choices, comms)
+    reason = "commlens writes no rules for this MPI library"
     return RuleSet(refused=[(choice, reason) for choice in choices])
