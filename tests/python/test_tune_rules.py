@@ -179,4 +179,9 @@ def test_the_page_says_why_and_no_name_can_break_it() -> None:
     assert "    export OMPI_MCA_coll_tuned_dynamic_rules_filename='/tmp/it'\\''s here/openmpi.rules'" in text
     assert "| MPI_Gather |" in text and "compute differently" in text
     assert "\x1b" not in text
+    assert "for communicators of its size only" in text
+    barrier = [choice("barrier", 4, 0, Candidate(3, "dissemination"))]
+    assert "all communicators and message sizes" in page(
+        write_rules(barrier, MPICH, [(1, 4)]), MPICH, Path("/tmp")
+    )
     assert "leave the library's own choice" in page(write_rules([], OPEN_MPI, []), OPEN_MPI, Path("/tmp"))

@@ -25,14 +25,7 @@ def page(rules: RuleSet, library: str, folder: Path) -> str:
         lines += ["## How to use them", "", "Set these variables for the job:", ""]
         values = {name: value.replace("{folder}", str(folder)) for name, value in rules.variables.items()}
         lines += [f"    export {name}={_quoted(value)}" for name, value in sorted(values.items())]
-        lines += [
-            "",
-            "A rule counts for communicators of its size only. It counts, too, for the calls that the library",
-        ]
-        lines += [
-            "itself makes on such a communicator: in its other collectives, and to make communicators.",
-            "",
-        ]
+        lines += ["", *scope_lines(rules), ""]
     else:
         lines += ["No rule: leave the library's own choice.", ""]
     if rules.refused:
@@ -41,6 +34,28 @@ def page(rules: RuleSet, library: str, folder: Path) -> str:
         lines += [f"{case_cells(choice)} {_cell(reason)} |" for choice, reason in rules.refused]
         lines += [""]
     return "\n".join(lines)
+
+
+def scope_lines(rules: RuleSet) -> list[str]:
+    """Return for which calls the rules count."""
+    lines = [
+        "The rules count, too, for the calls that the library itself makes on a communicator: in its other collectives,",
+        "and to make communicators.",
+    ]
+    if rules.files:
+        lines = ["A rule counts for communicators of its size only.", *lines]
+        lines += [
+            "Open MPI 5 has another component, coll/han, in front of these rules on communicators of several nodes.",
+            "Whether a rule counts there, only a run shows.",
+        ]
+    elif any(name.startswith("MPIR_CVAR_") for name in rules.variables):
+        lines = ["A variable counts for all communicators and message sizes.", *lines]
+    else:
+        lines = [
+            "The ranges of bytes and processes are those of Intel MPI's reference. That they count was not tested.",
+            *lines,
+        ]
+    return lines
 
 
 def why_row(choice: Choice) -> str:
