@@ -24,7 +24,7 @@ def wrapper(w: Wrapped) -> str:
         f"  Call call({w.op}, COMMLENS_CALLER);",
         *nested(w),
         *started(w),
-        f"  const int rc = next({w.arguments});",
+        f"  const int rc = {w.forwarded('call.site()')};",
         "  call.stop();",
         *counted_as_before(w),
         *counted(w),
@@ -60,7 +60,7 @@ def nested(w: Wrapped) -> list[str]:
         return [f"  if (call.nested()) return next({w.form.arguments});"]
     return [
         "  if (call.nested()) {",
-        f"    const int rc = next({w.form.arguments});",
+        f"    const int rc = {w.forwarded('0')};",
         f"    if (rc == MPI_SUCCESS && made_in_callback(call.site())) {made}",
         "    return rc;",
         "  }",
@@ -195,7 +195,7 @@ def plain_wrapper(w: Wrapped) -> str:
 
 def wrap_file(klass: str, exported: list[Wrapped]) -> str:
     """Return the file with the wrappers of one class."""
-    headers = ["mpit"] if klass == TOOL else ["creation", "hand", "wrap"]
+    headers = ["mpit"] if klass == TOOL else ["creation", "family_tuning", "hand", "wrap"]
     includes = "\n".join(f'#include "core/mpi/{header}.h"' for header in headers)
     parts = [
         f"// {MADE}\n// SPDX-License-Identifier: Apache-2.0\n",

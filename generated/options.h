@@ -25,6 +25,7 @@ enum class Option {
   settings,
   callsites,
   frames,
+  tune,
   wrappers,
   quiet,
   mpi,
@@ -57,6 +58,7 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_SETTINGS", "settings", "all", OptionType::choice_, false, "all labels"},
     {"COMMLENS_CALLSITES", "callsites", "1", OptionType::bool_, false, ""},
     {"COMMLENS_FRAMES", "frames", "1", OptionType::number_, false, ""},
+    {"COMMLENS_TUNE", "tune", "", OptionType::text_, false, ""},
     {"COMMLENS_WRAPPERS", "wrappers", "", OptionType::text_, false, ""},
     {"COMMLENS_QUIET", "quiet", "0", OptionType::bool_, false, ""},
     {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true, ""},
@@ -78,6 +80,6 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 29;
+inline constexpr int option_count = 30;
 
 }  // namespace commlens

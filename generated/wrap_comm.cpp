@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/mpi/creation.h"
+#include "core/mpi/family_tuning.h"
 #include "core/mpi/hand.h"
 #include "core/mpi/wrap.h"
 
@@ -13,12 +14,12 @@ int wrap_MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const i
   const auto next = next_of(&wrap_MPI_Cart_create<entry>, entry, 52);
   Call call(op::MPI_Cart_create, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm_old, ndims, dims, periods, reorder, comm_cart);
+    const int rc = create_tuned(op::MPI_Cart_create, comm_old, 0, [&] { return next(comm_old, ndims, dims, periods, reorder, comm_cart); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Cart_create, known_comm(comm_old), *comm_cart, identity::parent(), call.site() & site_mask);
     return rc;
   }
   call.start_in(comm_old);
-  const int rc = next(comm_old, ndims, dims, periods, reorder, comm_cart);
+  const int rc = create_tuned(op::MPI_Cart_create, comm_old, call.site(), [&] { return next(comm_old, ndims, dims, periods, reorder, comm_cart); });
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc, call.freed());
   call.record(comm_view, Volume{});
@@ -31,12 +32,12 @@ int wrap_MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm)
   const auto next = next_of(&wrap_MPI_Cart_sub<entry>, entry, 57);
   Call call(op::MPI_Cart_sub, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm, remain_dims, newcomm);
+    const int rc = create_tuned(op::MPI_Cart_sub, comm, 0, [&] { return next(comm, remain_dims, newcomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Cart_sub, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
   call.start_in(comm);
-  const int rc = next(comm, remain_dims, newcomm);
+  const int rc = create_tuned(op::MPI_Cart_sub, comm, call.site(), [&] { return next(comm, remain_dims, newcomm); });
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
@@ -98,12 +99,12 @@ int wrap_MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_create<entry>, entry, 66);
   Call call(op::MPI_Comm_create, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm, group, newcomm);
+    const int rc = create_tuned(op::MPI_Comm_create, comm, 0, [&] { return next(comm, group, newcomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_create, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
   call.start_in(comm);
-  const int rc = next(comm, group, newcomm);
+  const int rc = create_tuned(op::MPI_Comm_create, comm, call.site(), [&] { return next(comm, group, newcomm); });
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
@@ -158,12 +159,12 @@ int wrap_MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_dup<entry>, entry, 75);
   Call call(op::MPI_Comm_dup, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm, newcomm);
+    const int rc = create_tuned(op::MPI_Comm_dup, comm, 0, [&] { return next(comm, newcomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_dup, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
   call.start_in(comm);
-  const int rc = next(comm, newcomm);
+  const int rc = create_tuned(op::MPI_Comm_dup, comm, call.site(), [&] { return next(comm, newcomm); });
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
@@ -176,12 +177,12 @@ int wrap_MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm)
   const auto next = next_of(&wrap_MPI_Comm_dup_with_info<entry>, entry, 76);
   Call call(op::MPI_Comm_dup_with_info, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm, info, newcomm);
+    const int rc = create_tuned(op::MPI_Comm_dup_with_info, comm, 0, [&] { return next(comm, info, newcomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_dup_with_info, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
   call.start_in(comm);
-  const int rc = next(comm, info, newcomm);
+  const int rc = create_tuned(op::MPI_Comm_dup_with_info, comm, call.site(), [&] { return next(comm, info, newcomm); });
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
@@ -290,12 +291,12 @@ int wrap_MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_split<entry>, entry, 100);
   Call call(op::MPI_Comm_split, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm, color, key, newcomm);
+    const int rc = create_tuned(op::MPI_Comm_split, comm, 0, [&] { return next(comm, color, key, newcomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_split, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
   call.start_in(comm);
-  const int rc = next(comm, color, key, newcomm);
+  const int rc = create_tuned(op::MPI_Comm_split, comm, call.site(), [&] { return next(comm, color, key, newcomm); });
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
@@ -308,12 +309,12 @@ int wrap_MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info in
   const auto next = next_of(&wrap_MPI_Comm_split_type<entry>, entry, 101);
   Call call(op::MPI_Comm_split_type, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm, split_type, key, info, newcomm);
+    const int rc = create_tuned(op::MPI_Comm_split_type, comm, 0, [&] { return next(comm, split_type, key, info, newcomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_split_type, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
   call.start_in(comm);
-  const int rc = next(comm, split_type, key, info, newcomm);
+  const int rc = create_tuned(op::MPI_Comm_split_type, comm, call.site(), [&] { return next(comm, split_type, key, info, newcomm); });
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
@@ -326,12 +327,12 @@ int wrap_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], co
   const auto next = next_of(&wrap_MPI_Dist_graph_create<entry>, entry, 105);
   Call call(op::MPI_Dist_graph_create, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
+    const int rc = create_tuned(op::MPI_Dist_graph_create, comm_old, 0, [&] { return next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Dist_graph_create, known_comm(comm_old), *comm_dist_graph, identity::parent(), call.site() & site_mask);
     return rc;
   }
   call.start_in(comm_old);
-  const int rc = next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
+  const int rc = create_tuned(op::MPI_Dist_graph_create, comm_old, call.site(), [&] { return next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph); });
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc, call.freed());
   call.record(comm_view, Volume{});
@@ -344,12 +345,12 @@ int wrap_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const i
   const auto next = next_of(&wrap_MPI_Dist_graph_create_adjacent<entry>, entry, 106);
   Call call(op::MPI_Dist_graph_create_adjacent, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
+    const int rc = create_tuned(op::MPI_Dist_graph_create_adjacent, comm_old, 0, [&] { return next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Dist_graph_create_adjacent, known_comm(comm_old), *comm_dist_graph, identity::parent(), call.site() & site_mask);
     return rc;
   }
   call.start_in(comm_old);
-  const int rc = next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
+  const int rc = create_tuned(op::MPI_Dist_graph_create_adjacent, comm_old, call.site(), [&] { return next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph); });
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc, call.freed());
   call.record(comm_view, Volume{});
@@ -362,12 +363,12 @@ int wrap_MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], cons
   const auto next = next_of(&wrap_MPI_Graph_create<entry>, entry, 227);
   Call call(op::MPI_Graph_create, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm_old, nnodes, index, edges, reorder, comm_graph);
+    const int rc = create_tuned(op::MPI_Graph_create, comm_old, 0, [&] { return next(comm_old, nnodes, index, edges, reorder, comm_graph); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Graph_create, known_comm(comm_old), *comm_graph, identity::parent(), call.site() & site_mask);
     return rc;
   }
   call.start_in(comm_old);
-  const int rc = next(comm_old, nnodes, index, edges, reorder, comm_graph);
+  const int rc = create_tuned(op::MPI_Graph_create, comm_old, call.site(), [&] { return next(comm_old, nnodes, index, edges, reorder, comm_graph); });
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc, call.freed());
   call.record(comm_view, Volume{});

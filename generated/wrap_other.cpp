@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/mpi/creation.h"
+#include "core/mpi/family_tuning.h"
 #include "core/mpi/hand.h"
 #include "core/mpi/wrap.h"
 

@@ -21,6 +21,7 @@
 #include "core/job/job.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/control.h"
+#include "core/mpi/family_tuning.h"
 #include "core/mpi/pml_hook.h"
 #include "core/mpi/state.h"
 #include "core/out/files.h"
@@ -158,6 +159,8 @@ const std::vector<Setting>& settings_at_start() {
 // Returns the settings at start and the present control variables, which the application may have changed since.
 std::vector<Setting> settings_now() {
   std::vector<Setting> settings = settings_at_start();
+  const std::vector<Setting> tuned = tuned_settings();
+  settings.insert(settings.end(), tuned.begin(), tuned.end());
   if (options().text(Option::settings) == "all") {
     const std::vector<Setting> more = control_variables();
     settings.insert(settings.end(), more.begin(), more.end());

@@ -19,6 +19,7 @@
 #include "core/job/hang_signal.h"
 #include "core/job/job.h"
 #include "core/job/pcontrol.h"
+#include "core/mpi/family_tuning.h"
 #include "core/mpi/finalize.h"
 #include "core/mpi/finalize_facts.h"
 #include "core/mpi/job_groups.h"
@@ -208,6 +209,7 @@ void initialised(Ticks before, Ticks after) noexcept try {
   add_predefined(api.comm_world, letter_world, mixed(letter_world), 0);
   add_predefined(api.comm_self, letter_self, combine(letter_self, static_cast<Identity>(job.rank)), job.rank);
   if (!has_finalize_callback) register_finalize_callback();
+  begin_tuning();
   install_pml_hook();
   if (!job.ready) begin(before, after);
 } catch (const std::bad_alloc&) {
@@ -224,6 +226,7 @@ void finalising() noexcept {
 void finish() noexcept {
   if (!job.ready || !job.world) return;
   const Ticks begin = now();
+  end_tuning();
   remove_pml_hook();
   job.ready = !collect(begin);
   job.world = false;

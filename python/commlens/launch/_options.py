@@ -26,6 +26,7 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_SETTINGS': Option('choice', 'all', False, ('all', 'labels')),
     'COMMLENS_CALLSITES': Option('bool', '1', False, ()),
     'COMMLENS_FRAMES': Option('number', '1', False, ()),
+    'COMMLENS_TUNE': Option('text', '', False, ()),
     'COMMLENS_WRAPPERS': Option('text', '', False, ()),
     'COMMLENS_QUIET': Option('bool', '0', False, ()),
     'COMMLENS_MPI': Option('text', 'auto', True, ()),
