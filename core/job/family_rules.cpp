@@ -17,9 +17,10 @@ constexpr std::size_t most_families = 256, most_variables = 16;
 
 // The procedures that are collective over a parent, block, and create an intracommunicator.
 constexpr std::uint32_t creators[] = {
-    op::MPI_Cart_create,        op::MPI_Cart_sub,   op::MPI_Comm_create,     op::MPI_Comm_dup,
-    op::MPI_Comm_dup_with_info, op::MPI_Comm_split, op::MPI_Comm_split_type, op::MPI_Dist_graph_create,
-    op::MPI_Dist_graph_create_adjacent, op::MPI_Graph_create};
+    op::MPI_Cart_create,     op::MPI_Cart_sub,           op::MPI_Comm_create,
+    op::MPI_Comm_dup,        op::MPI_Comm_dup_with_info, op::MPI_Comm_split,
+    op::MPI_Comm_split_type, op::MPI_Dist_graph_create,  op::MPI_Dist_graph_create_adjacent,
+    op::MPI_Graph_create};
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out whether all ranks have the same rules, without disturbing a rank that runs without commlens.  The messages go
-// through Open MPI's point-to-point layer with a negative tag, which neither a receive of the application nor
+// Finds out whether all ranks have the same rules, without disturbing a rank that runs without commlens.  The messages
+// go through Open MPI's point-to-point layer with a negative tag, which neither a receive of the application nor
 // MPI_ANY_TAG matches.  To a rank without commlens they are lost, and nobody waits for it without limit:
 //
 //   rank 0 says hello to all, and waits for their answers, up to a time limit

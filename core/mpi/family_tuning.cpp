@@ -178,7 +178,8 @@ bool is_of(const RuleFamily& rule, std::uint32_t op, Site site, std::uint32_t pa
 int family_of(Op op, MPI_Comm parent, Site site) noexcept {
   const CommView& view = site == 0 ? no_comm() : known_comm(parent);
   for (std::size_t i = 0; i < state->rules.families.size(); ++i) {
-    if (!state->bound[i].empty() && is_of(state->rules.families[i], op, site, view.index)) return static_cast<int>(i) + 1;
+    if (!state->bound[i].empty() && is_of(state->rules.families[i], op, site, view.index))
+      return static_cast<int>(i) + 1;
   }
   return 0;
 }
@@ -211,10 +212,10 @@ void begin_tuning() noexcept try {
   const Agreement agreement = agree_in_world(own, patience);
   tunes_families = why.empty() && agreement == Agreement::all_equal;
   if (tunes_families) return;
-  say_why_not(!why.empty()                            ? why
-              : agreement == Agreement::impossible    ? "the ranks cannot agree through this point-to-point layer"
-              : agreement == Agreement::different     ? "not all ranks can use the same rules"
-                                                      : "not all ranks run with commlens and COMMLENS_TUNE");
+  say_why_not(!why.empty()                         ? why
+              : agreement == Agreement::impossible ? "the ranks cannot agree through this point-to-point layer"
+              : agreement == Agreement::different  ? "not all ranks can use the same rules"
+                                                   : "not all ranks run with commlens and COMMLENS_TUNE");
 } catch (const std::bad_alloc&) {
   say_why_not("out of memory");
 }
@@ -273,8 +274,8 @@ std::vector<Setting> tuned_settings() {
     char site[32];
     std::snprintf(site, sizeof site, "+0x%llx", static_cast<unsigned long long>(rule.offset));
     for (const FamilyVariable& v : rule.variables) {
-      found.push_back({"tune", v.name + " of " + op_facts[rule.op].name + " at " + rule.build_id + site,
-                       std::to_string(v.value)});
+      found.push_back(
+          {"tune", v.name + " of " + op_facts[rule.op].name + " at " + rule.build_id + site, std::to_string(v.value)});
     }
   }
   return found;

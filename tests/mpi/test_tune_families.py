@@ -59,3 +59,27 @@ def test_rules_that_cannot_be_used_are_named_once(mpi: Mpi, tmp_path) -> None:
     result = mpi.run(3, [mpi.compile("tune_families.c")], {"COMMLENS_TUNE": str(file), **DYNAMIC})
     assert result.rc == 0, result
     assert result.stderr.count("COMMLENS_TUNE: communicators are not tuned") == 1
+
+
+@pytest.mark.parametrize(("number", "is_slow"), [(1, True), (2, False), (3, False)])
+def test_the_slow_algorithm_of_the_tests_is_one_algorithm(mpi: Mpi, number: int, is_slow: bool) -> None:
+    if mpi.family != "openmpi":
+        pytest.skip("the library is for Open MPI")
+    slow = mpi.compile("slow_algorithm.c", None, "-ldl", shared=True)
+    told = {**DYNAMIC, "OMPI_MCA_coll_tuned_alltoall_algorithm": str(number)}
+    result = mpi.run(3, [mpi.compile("tune_families.c")], told, mode="preload", preload=[slow])
+    assert result.rc == 0, result
+    assert result.stderr.count("slow_algorithm: 40 slow calls") == (3 if is_slow else 0)
+
+
+@pytest.mark.parametrize("tuned", ["", "multiple"])
+def test_only_thread_multiple_leaves_communicators_alone(mpi: Mpi, tmp_path, tuned: str) -> None:
+    if mpi.family != "openmpi":
+        pytest.skip("only Open MPI chooses per communicator")
+    program = mpi.compile("tune_families.c")
+    file = tmp_path / "rules"
+    file.write_text(rules(mpi, program))
+    env = {"COMMLENS_TUNE": str(file), **DYNAMIC}
+    result = mpi.run(3, [program, tuned], env)
+    assert result.rc == 0, result
+    assert ("MPI_THREAD_MULTIPLE" in result.stderr) == (tuned == "multiple")

@@ -42,7 +42,7 @@ class _Families:
 
     def lines(self, family: int) -> tuple[list[str], str]:
         """Return the lines that name a family and its parents, or the reason why none can."""
-        is_world, parent, procedure, build_id, offset = self._facts.get(family, (0, None, None, None, None))
+        _, parent, procedure, build_id, offset = self._facts.get(family, (0, None, None, None, None))
         if procedure not in TUNED or parent is None or parent not in self._facts:
             return [], "communicators of this origin cannot be tuned one by one"
         if not build_id or any(letter.isspace() for letter in build_id):
