@@ -49,7 +49,8 @@ class _Families:
             return [], "the module with the call site has no build id"
         if len(self._clashes[parent, procedure, build_id, offset]) > 1:
             return [], "another family is made at the same place, on another call path"
-        lines, name = [], "world"
+        lines: list[str] = []
+        name = "world"
         if not self._facts[parent][0]:
             lines, reason = self.lines(parent)
             name = f"f{parent}"
