@@ -50,7 +50,7 @@ IMPORTS: dict[str, str] = {
     "overhead": "base launch render",
     "compare": "base symbols render profile selection reports algorithms overhead",
     "waiting": "base render profile selection reports",
-    "tune": "base render profile selection reports algorithms waiting",
+    "tune": "base render profile selection reports algorithms overhead waiting",
     "charts": "base render profile compare",
     "page": "base symbols render profile reports findings algorithms matrix compare waiting charts",
     "doctor": "base launch symbols",
