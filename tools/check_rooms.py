@@ -51,13 +51,15 @@ IMPORTS: dict[str, str] = {
     "compare": "base symbols render profile selection reports algorithms overhead",
     "waiting": "base render profile selection reports",
     "tune": "base render profile selection reports algorithms overhead waiting",
+    "tune": "base render profile selection reports algorithms waiting",
+    "place": "base render profile selection algorithms matrix",
     "charts": "base render profile compare",
     "page": "base symbols render profile reports findings algorithms matrix compare waiting charts",
     "doctor": "base launch symbols",
     "export": "base symbols profile selection",
     "frames": "base profile export page",
     "__init__": "annotate frames",
-    "cli": "base symbols render profile selection reports findings jobs algorithms matrix overhead compare waiting tune charts page doctor export",
+    "cli": "base symbols render profile selection reports findings jobs algorithms matrix overhead compare waiting tune place charts page doctor export",
     "__main__": "cli",
 }
 """The same for python/commlens/; each file beside its folders counts as a folder."""

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a placement as the file that a launcher reads, and returns the command line that uses it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from commlens.base.errors import CommlensError
+from commlens.place.machine import Slot
+from commlens.place.objective import Graph
+
+HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
+MOST_MATRIX = 8192  # ranks of a file with all pairs
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of placements.
+
+    Attributes
+    ----------
+    title : str
+        The launcher that reads it.
+    write : callable
+        Returns the text for the slots of all ranks.
+    command : str
+        Command line; {file} is the file, {ranks} the number of ranks.
+    """
+
+    title: str
+    write: Callable[[Sequence[Slot]], str]
+    command: str
+
+
+def check_hosts(slots: Sequence[Slot]) -> None:
+    """Refuse names of hosts that would be more than a name in a file of a launcher.
+
+    Raises
+    ------
+    CommlensError
+        A name has other characters than a host may have.
+    """
+    for name in {slot.node for slot in slots}:
+        if not HOST.fullmatch(name):
+            raise CommlensError(f"'{name}' is not the name of a host; no launcher could use it")
+
+
+def numbers_text(numbers: Sequence[int]) -> str:
+    """Return numbers as ranges.
+
+    >>> numbers_text((0, 1, 2, 8))
+    '0-2,8'
+    """
+    parts = []
+    for _, run in groupby(enumerate(sorted(numbers)), key=lambda item: item[1] - item[0]):
+        some = [number for _, number in run]
+        parts.append(str(some[0]) if len(some) == 1 else f"{some[0]}-{some[-1]}")
+    return ",".join(parts)
+
+
+def rankfile(slots: Sequence[Slot]) -> str:
+    """Return a rankfile of Open MPI: node and logical cores of each rank.
+
+    Raises
+    ------
+    CommlensError
+        The cores are unknown.
+    """
+    if any(not slot.cores for slot in slots):
+        raise CommlensError(
+            "a rankfile needs the cores of the nodes, which this profile lacks: add --topology FILE.xml, or use "
+            "--format openmpi-seq"
+        )
+    return "".join(
+        f"rank {rank}={slot.node} slot={numbers_text(slot.cores)}\n" for rank, slot in enumerate(slots)
+    )
+
+
+def one_host_a_line(slots: Sequence[Slot]) -> str:
+    """Return the node of each rank, one a line."""
+    return "".join(f"{slot.node}\n" for slot in slots)
+
+
+def machinefile(slots: Sequence[Slot]) -> str:
+    """Return a machinefile of MPICH or Intel MPI: node:number for ranks that follow each other on a node."""
+    return "".join(
+        f"{node}:{sum(1 for _ in run)}\n" for node, run in groupby(slots, key=lambda slot: slot.node)
+    )
+
+
+def node_numbers(slots: Sequence[Slot]) -> list[int]:
+    """Return the number of each rank's node; nodes are numbered in the order of their names in the host list."""
+    names = {name: at for at, name in enumerate(host_order(slots))}
+    return [names[slot.node] for slot in slots]
+
+
+def host_order(slots: Sequence[Slot]) -> list[str]:
+    """Return the nodes in natural order, as resource managers list them: node2 before node10."""
+
+    def key(name: str) -> list[tuple[int, int, str]]:
+        return [(0, int(word), word) if word.isdigit() else (1, 0, word) for word in re.findall(r"\d+|\D+", name)]
+
+    return sorted({slot.node for slot in slots}, key=key)
+
+
+def rankmap(slots: Sequence[Slot]) -> str:
+    """Return a map for MPICH's -rankmap: (vector,numbers of the nodes)."""
+    return f"(vector,{','.join(map(str, node_numbers(slots)))})\n"
+
+
+def rank_order(slots: Sequence[Slot]) -> str:
+    """Return a file MPICH_RANK_ORDER of Cray MPICH: the ranks in the order of nodes and cores."""
+    numbers = node_numbers(slots)
+    order = sorted(range(len(slots)), key=lambda rank: (numbers[rank], slots[rank].cpus, rank))
+    lines = []
+    for _, run in groupby(order, key=lambda rank: numbers[rank]):
+        lines.append(",".join(map(str, run)))
+    return "# Ranks in the order of nodes and cores.\n" + ",\n".join(lines) + "\n"
+
+
+FORMATS = {
+    "openmpi4": Format("Open MPI 4", rankfile, "mpirun -np {ranks} --rankfile {file} ./app"),
+    "openmpi5": Format("Open MPI 5", rankfile, "mpirun -np {ranks} --map-by rankfile:FILE={file} ./app"),
+    "openmpi-seq": Format(
+        "Open MPI, nodes only",
+        one_host_a_line,
+        "mpirun -np {ranks} --map-by seq --hostfile {file} --bind-to none ./app   # 4.x; 5.x: --map-by seq:FILE={file}",
+    ),
+    "mpich": Format("MPICH", machinefile, "mpiexec -n {ranks} -f {file} ./app"),
+    "mpich-rankmap": Format(
+        "MPICH from 4.1",
+        rankmap,
+        'mpiexec -n {ranks} -hosts {hosts} -rankmap "$(cat {file})" ./app',
+    ),
+    "intel": Format("Intel MPI", machinefile, "mpiexec.hydra -n {ranks} -machinefile {file} ./app"),
+    "slurm": Format(
+        "Slurm", one_host_a_line, "SLURM_HOSTFILE={file} srun -n {ranks} --distribution=arbitrary ./app"
+    ),
+    "cray": Format(
+        "Cray MPICH",
+        rank_order,
+        "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun -n {ranks} --distribution=block ./app",
+    ),
+}
+TREEMATCH = "treematch"
+NAMES = (*FORMATS, TREEMATCH)
+
+
+def write(name: str, slots: Sequence[Slot], graph: Graph) -> str:
+    """Return the text of a format.
+
+    Raises
+    ------
+    CommlensError
+        The format needs something that is unknown, or cannot express the placement.
+    """
+    if name == TREEMATCH:
+        return matrix_text(graph)
+    check_hosts(slots)
+    return FORMATS[name].write(slots)
+
+
+def command(name: str, file: str, slots: Sequence[Slot]) -> str:
+    """Return the command line that uses a file."""
+    if name == TREEMATCH:
+        return f"mapping -t TOPOLOGY.tgt -c {shlex.quote(file)}"
+    hosts = ",".join(host_order(slots))
+    return FORMATS[name].command.format(file=shlex.quote(file), ranks=len(slots), hosts=hosts)
+
+
+def matrix_text(graph: Graph) -> str:
+    """Return the traffic between all pairs as TreeMatch reads it: a line of numbers per rank.
+
+    Raises
+    ------
+    CommlensError
+        There are too many ranks for a file of all pairs.
+    """
+    if graph.size > MOST_MATRIX:
+        raise CommlensError(f"a .mat file has all pairs: {graph.size:,} ranks are too many; at most {MOST_MATRIX:,}")
+    lines = []
+    for rank in range(graph.size):
+        row = [0] * graph.size
+        for at in range(int(graph.start[rank]), int(graph.start[rank + 1])):
+            row[int(graph.column[at])] = int(graph.weight[at])
+        lines.append(" ".join(map(str, row)))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds a placement: the best of several starts, each improved by swaps; of few ranks, the best there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from commlens.base.arrays import Ints, ints
+from commlens.base.errors import CommlensError
+from commlens.matrix.patterns import Grid
+from commlens.place import exact
+from commlens.place.bisect import divide
+from commlens.place.grids import blocks
+from commlens.place.machine import Machine
+from commlens.place.objective import Graph, cost
+from commlens.place.refine import DENSE, refine
+
+SEED = 1
+SPARE = 2  # times as many slots as ranks that are considered at most
+SMALL_MACHINE = 64  # slots that are always considered
+
+STARTS = ((128, 8, 150), (512, 4, 60), (1024, 3, 30), (DENSE, 2, 0))
+"""Up to a number of slots: how many divisions to try, and how many kicks each gets. Larger machines: one, none."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A placement.
+
+    Attributes
+    ----------
+    slots : Ints
+        Slot of each rank.
+    cost : float
+    optimal : bool
+        Whether all other placements were excluded.
+    """
+
+    slots: Ints
+    cost: float
+    optimal: bool
+
+
+def place(
+    graph: Graph,
+    machine: Machine,
+    *,
+    seed: int = SEED,
+    pins: Mapping[int, int] | None = None,
+    starts: Sequence[Ints] = (),
+    grids: Sequence[tuple[Grid, Ints]] = (),
+) -> Placement:
+    """Return a good placement: the same for the same arguments.
+
+    Parameters
+    ----------
+    pins : mapping
+        Slot of each rank that must have it.
+    starts : placements
+        To be improved, such as that of the run. The result costs no more than any of them that respects the pins.
+    grids : sequence of (grid, positions)
+        Grids of all ranks, with the position of each.
+
+    Raises
+    ------
+    CommlensError
+        The machine has fewer slots than there are ranks, or a pin is impossible.
+    """
+    if graph.size > len(machine):
+        raise CommlensError(f"{graph.size:,} ranks, but the machine has only {len(machine):,} slots")
+    fixed = _pinned(graph.size, len(machine), pins or {})
+    kept = _considered(graph.size, machine, fixed)
+    part = machine.part(kept)
+    at = np.full(len(machine), -1, dtype=np.int64)
+    at[kept] = np.arange(len(kept))
+    own_pins = np.where(fixed >= 0, at[fixed], -1)
+    best: Ints | None = None
+    least = np.inf
+    for slots in [*starts, *_found(graph, part, own_pins, seed, [at[s] for s in starts], grids, kept)]:
+        if np.any(slots < 0) or np.any((fixed >= 0) & (slots != fixed)):
+            continue
+        now = cost(graph, machine, slots)
+        if best is None or now < least * (1 - 1e-12):
+            best, least = slots, now
+    if best is None:
+        raise CommlensError("no placement respects the pins")
+    sure = exact.best(graph, machine, fixed, best, least)
+    if sure is not None:
+        best = sure
+    return Placement(best, cost(graph, machine, best), sure is not None)
+
+
+def _pinned(ranks: int, slots: int, pins: Mapping[int, int]) -> Ints:
+    """Return the slot of each pinned rank, else -1."""
+    fixed = np.full(ranks, -1, dtype=np.int64)
+    for rank, slot in pins.items():
+        if not 0 <= rank < ranks:
+            raise CommlensError(f"there is no rank {rank} to pin")
+        if not 0 <= slot < slots:
+            raise CommlensError(f"there is no slot {slot} to pin rank {rank} to")
+        if slot in fixed:
+            raise CommlensError(f"two ranks are pinned to slot {slot}")
+        fixed[rank] = slot
+    return fixed
+
+
+def _considered(ranks: int, machine: Machine, fixed: Ints) -> Ints:
+    """Return the slots to consider: all, or of a large machine those of the smallest part that has enough."""
+    if len(machine) <= max(SMALL_MACHINE, SPARE * ranks):
+        return np.arange(len(machine), dtype=np.int64)
+    wanted = np.unique(fixed[fixed >= 0])
+    low, high = 0, len(machine)
+    for level in reversed(machine.levels):
+        some = level.groups[low:high]
+        first, rooms = np.unique(some, return_index=True)[1], np.unique(some, return_counts=True)[1]
+        enough = np.flatnonzero(rooms >= ranks)
+        if not len(enough):
+            break
+        chosen = enough[rooms[enough].argmin()]
+        low, high = low + int(first[chosen]), low + int(first[chosen] + rooms[chosen])
+    else:
+        return np.union1d(np.arange(low, high), wanted)
+    # Whole groups one after another, the largest first.
+    number = np.unique(some, return_inverse=True)[1]
+    order = np.argsort(-rooms, kind="stable")
+    enough = int(np.searchsorted(np.cumsum(rooms[order]), ranks + len(wanted))) + 1
+    kept = low + np.flatnonzero(np.isin(number, order[:enough]))
+    return np.union1d(kept, wanted).astype(np.int64)
+
+
+def _found(
+    graph: Graph,
+    machine: Machine,
+    pins: Ints,
+    seed: int,
+    starts: Sequence[Ints],
+    grids: Sequence[tuple[Grid, Ints]],
+    names: Ints,
+) -> Iterator[Ints]:
+    """Yield improved placements on a part of the machine, as slots of the whole machine."""
+    full = Graph.of_entries(len(machine), graph.row, graph.column, graph.weight)
+    all_pins = np.concatenate([pins, np.full(len(machine) - graph.size, -1, dtype=np.int64)])
+    tries, kicks = next(((t, k) for most, t, k in STARTS if len(machine) <= most), (1, 0))
+    for number in range(tries):
+        random = np.random.default_rng([seed, number])
+        slots = divide(full, machine, random, all_pins)
+        yield names[refine(full, machine, slots, all_pins, random, kicks)[: graph.size]]
+    for grid, positions in grids:
+        found = blocks(graph, machine, grid, positions) if not np.any(pins >= 0) else None
+        if found is not None:
+            random = np.random.default_rng([seed, tries])
+            yield names[refine(full, machine, found, all_pins, random)[: graph.size]]
+    if len(machine) <= DENSE:
+        for start in starts:
+            if np.any(start < 0) or np.any((pins >= 0) & (start != pins)):
+                continue
+            rest = np.setdiff1d(np.arange(len(machine)), start)
+            random = np.random.default_rng([seed, tries + 1])
+            slots = np.concatenate([start, rest])
+            yield names[refine(full, machine, slots, all_pins, random)[: graph.size]]
+
+
+def in_order(ranks: int, machine: Machine) -> Ints:
+    """Return the placement of a launcher that fills core after core, node after node.
+
+    Raises
+    ------
+    CommlensError
+        The machine has fewer slots than there are ranks.
+    """
+    if ranks > len(machine):
+        raise CommlensError(f"{ranks:,} ranks, but the machine has only {len(machine):,} slots")
+    return ints(range(ranks))

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads machines: from a profile, from hwloc's lstopo, from Slurm's topology.conf, from a table of distances."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+
+from commlens.base.arrays import Ints, ints
+from commlens.base.errors import CommlensError
+from commlens.base.inputs import read_regular
+from commlens.matrix.topology import Topology, cpu_numbers
+from commlens.place.machine import Floats, Slot
+
+LARGEST_FILE = 64 << 20  # bytes
+LARGEST_CPU = 1 << 16
+MOST_NODES = 1 << 20
+NO_PLACE = -1
+
+Inside = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Core:
+    """A core of a node: its CPUs as the system numbers them; socket, NUMA domain and core complex."""
+
+    cpus: tuple[int, ...]
+    inside: Inside
+
+
+def content(path: Path) -> bytes:
+    """Return the content of a file that the user named."""
+    try:
+        return read_regular(path, LARGEST_FILE)
+    except OSError as error:
+        raise CommlensError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def read_hwloc(path: Path) -> list[Core]:
+    """Return the cores in the order of the topology, from a file that `lstopo FILE.xml` wrote.
+
+    Raises
+    ------
+    CommlensError
+        The file is no such topology.
+    """
+    try:
+        root = ElementTree.fromstring(content(path))
+        elements = list(root.iter("object"))
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise CommlensError(f"{path}: not a topology written by lstopo: {error}") from None
+    groups: dict[str, dict[int, int]] = {"socket": {}, "numa": {}, "cache": {}, "core": {}}
+    order: list[int] = []
+    found = dict.fromkeys(groups, 0)
+    for element in elements:
+        kind = element.get("type", "")
+        title = _title(kind, element)
+        cpus = _cpuset(element.get("cpuset", ""))
+        if kind == "PU":
+            order += [cpu for cpu in cpus if cpu not in order]
+        elif title:
+            for cpu in cpus:
+                groups[title][cpu] = found[title]
+            found[title] += 1
+    if not order:
+        raise CommlensError(f"{path}: not a topology written by lstopo: it has no CPUs")
+    cores: dict[int, list[int]] = {}
+    for at, cpu in enumerate(order):
+        cores.setdefault(groups["core"].get(cpu, -1 - at), []).append(cpu)
+    return [
+        Core(
+            tuple(cpus),
+            (groups["socket"].get(cpus[0], 0), groups["numa"].get(cpus[0], 0), groups["cache"].get(cpus[0], -1)),
+        )
+        for cpus in cores.values()
+    ]
+
+
+def _title(kind: str, element: ElementTree.Element) -> str:
+    """Return the level that an object of hwloc is a group of; empty for others."""
+    if kind in ("Package", "Socket"):
+        return "socket"
+    if kind == "L3Cache" or (kind == "Cache" and element.get("depth") == "3"):
+        return "cache"
+    return {"NUMANode": "numa", "Core": "core"}.get(kind, "")
+
+
+def _cpuset(text: str) -> list[int]:
+    """Return the CPUs of a set as hwloc writes it: words of 32 bits in hexadecimal, the highest first.
+
+    >>> _cpuset("0x00000001,0x00000005")
+    [0, 2, 32]
+    """
+    words = [word for word in text.split(",")]
+    if not re.fullmatch(r"(0x[0-9a-fA-F]{1,8}|)(,(0x[0-9a-fA-F]{1,8}|))*", text) or len(words) > LARGEST_CPU // 32:
+        return []
+    mask = 0
+    for word in words:
+        mask = mask << 32 | int(word or "0", 16)
+    return [cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1]
+
+
+def node_slots(node: str, cores: Sequence[Core], per_rank: int) -> list[Slot]:
+    """Return the slots of a node: `per_rank` cores each, all in one core complex, else in one domain or socket."""
+    slots, rest = [], list(enumerate(cores))
+    for depth in (3, 2, 1, 0):
+        by_group: dict[tuple[int, ...], list[tuple[int, Core]]] = {}
+        for at, core in rest:
+            by_group.setdefault(core.inside[:depth], []).append((at, core))
+        rest = []
+        for some in by_group.values():
+            whole = len(some) - len(some) % per_rank
+            for first in range(0, whole, per_rank):
+                taken = some[first : first + per_rank]
+                cpus = tuple(cpu for _, core in taken for cpu in core.cpus)
+                slots.append(Slot(node, cpus, tuple(at for at, _ in taken), taken[0][1].inside))
+            rest += some[whole:]
+    return sorted(slots, key=lambda slot: slot.cores)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where the ranks of a profile ran.
+
+    Attributes
+    ----------
+    slots : list of Slot
+        One for each rank.
+    bound : bool
+        Whether each rank had CPUs of its own, so that places inside a node are meaningful.
+    """
+
+    slots: list[Slot]
+    bound: bool
+
+
+def run_slots(
+    ranks: int, nodes: Mapping[int, str], cpus: Mapping[int, str], topology: Topology, cores: Mapping[str, list[Core]]
+) -> Run:
+    """Return the slot in which each rank of a profile ran.
+
+    Raises
+    ------
+    CommlensError
+        The profile lacks the node of a rank.
+    """
+    missing = [rank for rank in range(ranks) if not nodes.get(rank)]
+    if missing:
+        raise CommlensError(
+            f"this profile has no node for rank {missing[0]}; describe the machine with --nodes, --sockets and --cores"
+        )
+    found, taken, shared = [], set(), False
+    for rank in range(ranks):
+        node = nodes[rank]
+        own = tuple(cpu_numbers(cpus.get(rank) or ""))
+        for cpu in own:
+            shared = shared or (node, cpu) in taken
+            taken.add((node, cpu))
+        socket, complex_ = topology.place(node, cpus.get(rank) or "")
+        inside = (-1 if socket is None else socket, -1, -1 if complex_ is None else complex_)
+        of_node = cores.get(node, cores.get("", []))
+        some = tuple(at for at, core in enumerate(of_node) if set(core.cpus) & set(own)) if of_node else ()
+        if some and len({of_node[at].inside for at in some}) == 1:
+            inside = of_node[some[0]].inside
+        found.append(Slot(node, own, some, inside))
+    bound = not shared and all(slot.cpus for slot in found)
+    if not bound:
+        found = [Slot(slot.node) for slot in found]
+    return Run(found, bound)
+
+
+def read_switches(path: Path) -> list[tuple[str, dict[str, int]]]:
+    """Return the levels of switches from Slurm's topology.conf, from the leaves: name, and the group of each node.
+
+    Raises
+    ------
+    CommlensError
+        The file has no switches, or they form no tree.
+    """
+    nodes: dict[str, list[str]] = {}
+    below: dict[str, list[str]] = {}
+    for line in content(path).decode("utf-8", "replace").replace("\\\n", " ").splitlines():
+        words = dict(
+            (key.lower(), value)
+            for key, equals, value in (word.partition("=") for word in line.partition("#")[0].split())
+            if equals
+        )
+        name = words.get("switchname")
+        if name is None:
+            continue
+        nodes[name] = host_names(words.get("nodes", ""))
+        below[name] = host_names(words.get("switches", ""))
+    if not nodes:
+        raise CommlensError(f"{path}: not a topology.conf: it has no line SwitchName=")
+    parent = {child: name for name, children in below.items() for child in children}
+    chains: dict[str, list[str]] = {}
+    for leaf, hosts in nodes.items():
+        chain = [leaf]
+        while chain[-1] in parent:
+            if parent[chain[-1]] in chain:
+                raise CommlensError(f"{path}: switch {chain[-1]} is below itself")
+            chain.append(parent[chain[-1]])
+        for host in hosts:
+            chains[host] = chain
+    number = {name: at for at, name in enumerate(nodes)}
+    depth = max(map(len, chains.values()), default=0)
+    levels = []
+    for up in range(depth):
+        groups = {host: number.get(chain[min(up, len(chain) - 1)], 0) for host, chain in chains.items()}
+        levels.append(("switch" if up == 0 else f"switch level {up + 1}", groups))
+    return levels
+
+
+def host_names(text: str) -> list[str]:
+    """Return the names in a list of hosts as Slurm writes it.
+
+    >>> host_names("login,n[1-3,08-09]-ib")
+    ['login', 'n1-ib', 'n2-ib', 'n3-ib', 'n08-ib', 'n09-ib']
+    """
+    found: list[str] = []
+    for part in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
+        names = [""]
+        for plain, ranges in re.findall(r"([^\[\]]+)|\[([^\]]*)\]", part):
+            endings = [plain] if plain else [number for one in ranges.split(",") for number in _numbers(one)]
+            if len(names) * len(endings) > MOST_NODES:
+                raise CommlensError(f"'{part[:40]}' stands for too many hosts")
+            names = [name + ending for name in names for ending in endings]
+        found += names
+    return found
+
+
+def _numbers(text: str) -> list[str]:
+    """Return the numbers of a range, with leading zeros as in its first."""
+    match = re.fullmatch(r"\s*([0-9]{1,9})(?:-([0-9]{1,9}))?\s*", text)
+    if not match:
+        raise CommlensError(f"'{text[:40]}' is not a range of hosts")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last - first > MOST_NODES:
+        raise CommlensError(f"'{text[:40]}' stands for too many hosts")
+    return [str(number).zfill(len(match[1])) for number in range(first, last + 1)]
+
+
+def read_table(path: Path) -> tuple[list[str], Floats]:
+    """Return names of nodes and their distances: each line has a name and the distances to all nodes, in their order.
+
+    Raises
+    ------
+    CommlensError
+        The table is not square, not symmetric, or has a negative distance.
+    """
+    lines = [line.partition("#")[0].split() for line in content(path).decode("utf-8", "replace").splitlines()]
+    lines = [line for line in lines if line]
+    names = [line[0] for line in lines]
+    try:
+        rows = [[float(word) for word in line[1:]] for line in lines]
+    except ValueError as error:
+        raise CommlensError(f"{path}: not a table of distances: {error}") from None
+    if not rows or any(len(row) != len(rows) for row in rows):
+        raise CommlensError(
+            f"{path}: not a table of distances: each line needs the name of a node and one distance for each of {len(rows)} nodes"
+        )
+    table = np.array(rows, dtype=np.float64)
+    if not np.all(np.isfinite(table)) or np.any(table < 0):
+        raise CommlensError(f"{path}: a distance is negative or not finite")
+    if not np.array_equal(table, table.T):
+        raise CommlensError(f"{path}: the distances differ between the two directions")
+    if len(set(names)) < len(names):
+        raise CommlensError(f"{path}: a node has two lines")
+    return names, table
+
+
+def found_slots(slots: Sequence[Slot], ran: Run) -> Ints:
+    """Return the slot of a machine in which each rank ran; NO_PLACE where that is unknown."""
+    by_cpu = {(slot.node, cpu): at for at, slot in enumerate(slots) for cpu in slot.cpus}
+    found = []
+    for slot in ran.slots:
+        some = {by_cpu.get((slot.node, cpu), NO_PLACE) for cpu in slot.cpus}
+        found.append(min(some) if len(some) == 1 else NO_PLACE)
+    return ints(found)
