@@ -32,6 +32,7 @@ COMMANDS = (
         "matrix",
         "algorithms",
         "tune",
+        "place",
         "comms",
         "coverage",
     ),

@@ -77,7 +77,9 @@ def divide(graph: Graph, machine: Machine, random: Random, pins: Ints) -> Ints:
         numbers = np.full(graph.size, -1, dtype=np.int64)
         numbers[at] = np.arange(len(at))
         kept = split[graph.row] & (low[graph.row] == low[graph.column])
-        sub = Graph.of_entries(len(at), numbers[graph.row[kept]], numbers[graph.column[kept]], graph.weight[kept])
+        sub = Graph.of_entries(
+            len(at), numbers[graph.row[kept]], numbers[graph.column[kept]], graph.weight[kept]
+        )
         names, part = np.unique(number[at], return_inverse=True)
         fixed = np.where(pins[at] < 0, -1, (pins[at] >= middle[number[at]]).astype(np.int64))
         side = bisect(
@@ -151,7 +153,11 @@ def _mates(parts: Parts, most: Ints, random: Random) -> Ints:
     """Return for each vertex the one to merge it with, or itself: free vertices choose the heaviest, in rounds."""
     graph, size = parts.graph, parts.size
     mate = np.arange(graph.size)
-    row, column, weight = graph.row, graph.column, graph.weight / np.sqrt(size[graph.row] * size[graph.column])
+    row, column, weight = (
+        graph.row,
+        graph.column,
+        graph.weight / np.sqrt(size[graph.row] * size[graph.column]),
+    )
     fits = (parts.fixed[row] < 0) & (parts.fixed[column] < 0) & (size[row] + size[column] <= most[row])
     row, column, weight = row[fits], column[fits], weight[fits]
     for _ in range(5):
@@ -209,7 +215,10 @@ def _gains(graph: Graph, side: Ints) -> Floats:
 def _balance(parts: Parts, side: Ints) -> None:
     """Move single ranks until each part has as many on side 0 as wanted: in steps, the best ones first."""
     for _ in range(64):
-        excess = np.bincount(parts.part, weights=side == 0, minlength=len(parts.wanted)).astype(np.int64) - parts.wanted
+        excess = (
+            np.bincount(parts.part, weights=side == 0, minlength=len(parts.wanted)).astype(np.int64)
+            - parts.wanted
+        )
         if not excess.any():
             return
         gain = _gains(parts.graph, side)

@@ -26,7 +26,9 @@ def best(graph: Graph, machine: Machine, pins: Ints, start: Ints, start_cost: fl
     size = graph.size
     if size > MOST_RANKS:
         return None
-    order = sorted(range(size), key=lambda rank: (pins[rank] < 0, -float(graph.weight[graph.row == rank].sum())))
+    order = sorted(
+        range(size), key=lambda rank: (pins[rank] < 0, -float(graph.weight[graph.row == rank].sum()))
+    )
     weight = np.zeros((size, size))
     weight[graph.row, graph.column] = graph.weight
     search = _Search(machine, weight, order, pins, start.tolist(), start_cost)
@@ -37,7 +39,13 @@ class _Search:
     """Depth first, with the ranks in a fixed order."""
 
     def __init__(
-        self, machine: Machine, weight: np.ndarray, order: list[int], pins: Ints, start: list[int], cost: float
+        self,
+        machine: Machine,
+        weight: np.ndarray,
+        order: list[int],
+        pins: Ints,
+        start: list[int],
+        cost: float,
     ):
         count = len(machine)
         every = np.arange(count)

@@ -8,8 +8,10 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 
 from commlens.base.errors import CommlensError
+from commlens.base.outputs import new
 from commlens.place.machine import Slot
 from commlens.place.objective import Graph
 
@@ -102,7 +104,9 @@ def host_order(slots: Sequence[Slot]) -> list[str]:
     """Return the nodes in natural order, as resource managers list them: node2 before node10."""
 
     def key(name: str) -> list[tuple[int, int, str]]:
-        return [(0, int(word), word) if word.isdigit() else (1, 0, word) for word in re.findall(r"\d+|\D+", name)]
+        return [
+            (0, int(word), word) if word.isdigit() else (1, 0, word) for word in re.findall(r"\d+|\D+", name)
+        ]
 
     return sorted({slot.node for slot in slots}, key=key)
 
@@ -172,6 +176,12 @@ def command(name: str, file: str, slots: Sequence[Slot]) -> str:
     return FORMATS[name].command.format(file=shlex.quote(file), ranks=len(slots), hosts=hosts)
 
 
+def save(path: Path, text: str) -> None:
+    """Write a file that does not exist yet."""
+    with new(path) as temporary:
+        temporary.write_text(text, encoding="ascii")
+
+
 def matrix_text(graph: Graph) -> str:
     """Return the traffic between all pairs as TreeMatch reads it: a line of numbers per rank.
 
@@ -181,7 +191,9 @@ def matrix_text(graph: Graph) -> str:
         There are too many ranks for a file of all pairs.
     """
     if graph.size > MOST_MATRIX:
-        raise CommlensError(f"a .mat file has all pairs: {graph.size:,} ranks are too many; at most {MOST_MATRIX:,}")
+        raise CommlensError(
+            f"a .mat file has all pairs: {graph.size:,} ranks are too many; at most {MOST_MATRIX:,}"
+        )
     lines = []
     for rank in range(graph.size):
         row = [0] * graph.size

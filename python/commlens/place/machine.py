@@ -200,10 +200,11 @@ def _distinct(levels: Sequence[Level]) -> list[Level]:
     kept: list[Level] = []
     for level in levels:
         equal = bool(kept) and int(kept[-1].groups[-1]) == int(level.groups[-1])
-        if level.name in (SLOT, NODE, NETWORK) or not equal:
-            if equal and kept[-1].name not in (SLOT, NODE):
-                kept.pop()
-            kept.append(level)
+        if equal and level.name not in (NODE, NETWORK) and kept[-1].name in (SLOT, NODE):
+            continue
+        if equal and kept[-1].name not in (SLOT, NODE):
+            kept.pop()  # the outer name says more: a socket with one core complex is a socket
+        kept.append(level)
     return kept
 
 
@@ -233,7 +234,9 @@ def regular(
         Cores of a slot.
     """
     if nodes * sockets * cores > MOST_SLOTS:
-        raise CommlensError(f"the machine has {nodes * sockets * cores:,} cores; at most {MOST_SLOTS:,} are supported")
+        raise CommlensError(
+            f"the machine has {nodes * sockets * cores:,} cores; at most {MOST_SLOTS:,} are supported"
+        )
     slots = []
     for node in range(nodes):
         name = names[node] if node < len(names) else f"node{node}"

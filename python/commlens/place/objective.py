@@ -69,7 +69,10 @@ def traffic(pairs: Pairs, size: int, per_message: float = 0.0) -> Graph:
         Bytes that a message costs beside its own: its latency times the bandwidth.
     """
     weight = pairs.bytes + per_message * pairs.messages
-    both = np.concatenate([pairs.source, pairs.destination]), np.concatenate([pairs.destination, pairs.source])
+    both = (
+        np.concatenate([pairs.source, pairs.destination]),
+        np.concatenate([pairs.destination, pairs.source]),
+    )
     return Graph.of_entries(size, *both, np.concatenate([weight, weight]).astype(np.float64))
 
 

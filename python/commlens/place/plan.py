@@ -146,7 +146,8 @@ class Plan:
                 for c in self.comms
             ],
             "cartesian": [
-                {"name": g.name, "dims": list(g.dims), "order": list(g.order), "cost": g.cost} for g in self.grids
+                {"name": g.name, "dims": list(g.dims), "order": list(g.order), "cost": g.cost}
+                for g in self.grids
             ],
             "remarks": self.remarks,
             "placement": [
@@ -190,7 +191,9 @@ def make(
         raise CommlensError("nothing to place: one rank has no partners")
     graph = objective.traffic(_of_ranks(matrix.all, ranks), ranks, per_message)
     if not graph.total:
-        raise CommlensError(f"nothing to place: this profile has no traffic between ranks of kind {matrix.kind}")
+        raise CommlensError(
+            f"nothing to place: this profile has no traffic between ranks of kind {matrix.kind}"
+        )
     grids = _grids(matrix, ranks)
     explained = [(grid, at) for grid, at in grids.values() if fits(graph, grid, at)]
     found = mapper.place(graph, machine, seed=seed, pins=pins, starts=[before], grids=explained)
@@ -198,9 +201,7 @@ def make(
     plan = Plan(machine, graph, before, found.slots, before_is, bound, found.optimal)
     plan.comms = _comms(matrix, plan, per_message)
     plan.grids = [
-        best
-        for name, (grid, at) in grids.items()
-        if (best := _reordered(plan, name, grid, at)) is not None
+        best for name, (grid, at) in grids.items() if (best := _reordered(plan, name, grid, at)) is not None
     ]
     plan.remarks += matrix.remarks
     return plan

@@ -23,7 +23,9 @@ class Dense:
         self.graph = graph
         count = graph.size
         every = np.arange(count)
-        self.distance = machine.distances(np.repeat(every, count), np.tile(every, count)).reshape(count, count)
+        self.distance = machine.distances(np.repeat(every, count), np.tile(every, count)).reshape(
+            count, count
+        )
         self.slots = slots.copy()
         self.pinned = pinned >= 0
         self.at = np.zeros((count, count))
@@ -73,7 +75,9 @@ class Dense:
                     self.swap(vertex, other)
                     waiting |= {vertex, other}
                     for moved in (vertex, other):
-                        waiting |= set(self.graph.column[self.graph.start[moved] : self.graph.start[moved + 1]].tolist())
+                        waiting |= set(
+                            self.graph.column[self.graph.start[moved] : self.graph.start[moved + 1]].tolist()
+                        )
 
 
 def refine(graph: Graph, machine: Machine, slots: Ints, pins: Ints, random: Random, kicks: int = 0) -> Ints:
@@ -112,7 +116,9 @@ def _near(graph: Graph, free: Ints, random: Random, count: int) -> Ints:
     near = graph.column[graph.start[first] : graph.start[first + 1]]
     near = near[np.isin(near, free)]
     near = random.permutation(near)[: count // 2]
-    some = np.unique(np.concatenate([[first], near, random.choice(free, min(count, len(free)), replace=False)]))
+    some = np.unique(
+        np.concatenate([[first], near, random.choice(free, min(count, len(free)), replace=False)])
+    )
     return random.permutation(some)[: max(2, count)].astype(np.int64)
 
 
@@ -163,6 +169,10 @@ def _elsewhere(graph: Graph, machine: Machine, slots: Ints, vertices: Ints, ther
     count = graph.start[vertices + 1] - graph.start[vertices]
     total = int(count.sum())
     which = np.repeat(np.arange(len(vertices)), count)
-    entry = np.arange(total) - np.repeat(np.cumsum(count) - count, count) + np.repeat(graph.start[vertices], count)
+    entry = (
+        np.arange(total)
+        - np.repeat(np.cumsum(count) - count, count)
+        + np.repeat(graph.start[vertices], count)
+    )
     apart = graph.weight[entry] * machine.distances(there[which], slots[graph.column[entry]])
     return np.bincount(which, weights=apart, minlength=len(vertices))

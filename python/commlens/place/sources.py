@@ -75,7 +75,11 @@ def read_hwloc(path: Path) -> list[Core]:
     return [
         Core(
             tuple(cpus),
-            (groups["socket"].get(cpus[0], 0), groups["numa"].get(cpus[0], 0), groups["cache"].get(cpus[0], -1)),
+            (
+                groups["socket"].get(cpus[0], 0),
+                groups["numa"].get(cpus[0], 0),
+                groups["cache"].get(cpus[0], -1),
+            ),
         )
         for cpus in cores.values()
     ]
@@ -97,7 +101,10 @@ def _cpuset(text: str) -> list[int]:
     [0, 2, 32]
     """
     words = [word for word in text.split(",")]
-    if not re.fullmatch(r"(0x[0-9a-fA-F]{1,8}|)(,(0x[0-9a-fA-F]{1,8}|))*", text) or len(words) > LARGEST_CPU // 32:
+    if (
+        not re.fullmatch(r"(0x[0-9a-fA-F]{1,8}|)(,(0x[0-9a-fA-F]{1,8}|))*", text)
+        or len(words) > LARGEST_CPU // 32
+    ):
         return []
     mask = 0
     for word in words:
@@ -140,7 +147,11 @@ class Run:
 
 
 def run_slots(
-    ranks: int, nodes: Mapping[int, str], cpus: Mapping[int, str], topology: Topology, cores: Mapping[str, list[Core]]
+    ranks: int,
+    nodes: Mapping[int, str],
+    cpus: Mapping[int, str],
+    topology: Topology,
+    cores: Mapping[str, list[Core]],
 ) -> Run:
     """Return the slot in which each rank of a profile ran.
 

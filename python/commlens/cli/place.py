@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens place`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from commlens.base.errors import CommlensError
+from commlens.cli.options import (
+    OutputPath,
+    Parsed,
+    comm_option,
+    format_option,
+    profile_argument,
+    sql_option,
+    top_option,
+)
+from commlens.profile import open_profile
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, fold, json_text
+
+KINDS = ("p2p", "put", "get", "one-sided", "collective", "internal", "modelled", "all")
+# Those of commlens.place.formats.NAMES: that module needs numpy, which takes longer to load than other commands take.
+LAUNCHERS = (
+    *("openmpi4", "openmpi5", "openmpi-seq", "mpich", "mpich-rankmap", "intel", "slurm", "cray"),
+    "treematch",
+)
+DEFAULT_TOP = 10
+FARTHEST = 1e9
+
+
+def parse_distance(text: str) -> tuple[str, float]:
+    """Return a level and its distance.
+
+    >>> parse_distance("node=4")
+    ('node', 4.0)
+    """
+    name, equals, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if not equals or not 0 <= value <= FARTHEST:
+        raise ValueError(f"'{text}' is not LEVEL=NUMBER")
+    return name, value
+
+
+@click.command()
+@profile_argument
+@click.option(
+    "--kind",
+    type=click.Choice(KINDS),
+    default="all",
+    show_default=True,
+    help="Kind of traffic, as in commlens matrix. all: measured two-sided and one-sided messages, and those inside calls if "
+    "the MPI library exposes them. modelled: messages that algorithms of collectives would send.",
+)
+@comm_option
+@click.option(
+    "--per-message",
+    type=click.FloatRange(0, FARTHEST),
+    default=0.0,
+    metavar="BYTES",
+    help="Count each message as so many bytes more: latency times bandwidth. By default only bytes count.",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 1 << 20),
+    metavar="N",
+    help="What if: another machine with N equal nodes.",
+)
+@click.option(
+    "--sockets",
+    type=click.IntRange(1, 1024),
+    default=1,
+    metavar="N",
+    help="Sockets of such a node.  [default: 1]",
+)
+@click.option("--cores", type=click.IntRange(1, 65536), metavar="N", help="Cores of such a socket.")
+@click.option(
+    "--numa",
+    type=click.IntRange(1, 1024),
+    default=1,
+    metavar="N",
+    help="NUMA domains of such a socket.  [default: 1]",
+)
+@click.option(
+    "--cpus-per-rank",
+    "per_rank",
+    type=click.IntRange(1, 65536),
+    default=1,
+    metavar="N",
+    help="Cores of a rank, for its threads, with --cores or --topology.  [default: 1]",
+)
+@click.option(
+    "--topology",
+    "topologies",
+    multiple=True,
+    metavar="[NODE=]FILE.xml",
+    help="Topology of a node, as written there by 'lstopo FILE.xml'; without NODE, of all nodes. All its cores may be used. "
+    "Repeatable.",
+)
+@click.option(
+    "--switches",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Switches between the nodes: Slurm's topology.conf.",
+)
+@click.option(
+    "--distances",
+    "table",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Distances between nodes: for each node a line with its name and its distance to each node, in the same order.",
+)
+@click.option(
+    "--distance",
+    "changed",
+    multiple=True,
+    type=Parsed("level=number", parse_distance),
+    metavar="LEVEL=NUMBER",
+    help="Distance of two ranks that share this level and none nearer: 'core complex' 1, 'NUMA domain' 2, socket 3, node 4, "
+    "network 20, and 10 more for each further level of switches. Repeatable.",
+)
+@click.option(
+    "--pin",
+    "pins",
+    multiple=True,
+    metavar="RANK=NODE[:CPU]",
+    help="This rank stays there; without CPU, on the first free slot of the node. Repeatable.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 1 << 31),
+    default=1,
+    show_default=True,
+    help="Start of the random numbers.",
+)
+@click.option(
+    "--to",
+    "output",
+    type=OutputPath(),
+    metavar="FILE",
+    help="Write the placement for --launcher, and print the command line that uses it. An existing file is never "
+    "overwritten. A placement that is good already is not written.",
+)
+@click.option(
+    "--launcher",
+    type=click.Choice(LAUNCHERS),
+    default="openmpi4",
+    show_default=True,
+    help="Format of --to. treematch: the traffic as TreeMatch's .mat file.",
+)
+@top_option(DEFAULT_TOP, "Show N communicators; 0 means all. csv and json always contain all.")
+@format_option
+@sql_option
+def place(
+    profile: str,
+    kind: str,
+    comms: tuple[str, ...],
+    per_message: float,
+    nodes: int | None,
+    sockets: int,
+    cores: int | None,
+    numa: int,
+    per_rank: int,
+    topologies: tuple[str, ...],
+    switches: Path | None,
+    table: Path | None,
+    changed: tuple[tuple[str, float], ...],
+    pins: tuple[str, ...],
+    seed: int,
+    output: Path | None,
+    launcher: str,
+    top: int,
+    style: str,
+    show_sql: bool,
+) -> None:
+    """Find a better placement of the ranks of PROFILE: ranks that exchange much get close to each other.
+
+    The cost of a placement is the sum over all pairs of ranks of bytes times distance. The first lines show the cost of
+    the run, that of the advice, and a lower bound that no placement can beat. Then: the traffic at each level before
+    and after; the communicators that gain and those that pay; whether MPI_Cart_create with another order of dimensions
+    would do as well.
+
+    The advice uses the slots of the run: the same nodes, and the same cores if the ranks were bound. With --topology it
+    may use all cores of these nodes, with --nodes and --cores another machine. If the run is within 3 % of the bound,
+    or the advice saves less than 1 %, one sentence says so.
+
+    csv and json: placement has node and CPUs of each rank.
+    """
+    from commlens.matrix import selected
+    from commlens.matrix.query import read_matrix
+    from commlens.place import choose, formats, plan, text
+
+    if cores and not nodes:
+        raise CommlensError("--cores describes another machine: it needs --nodes")
+    wanted = choose.Wanted(
+        nodes or 0, sockets, cores or 0, numa, per_rank, topologies, switches, table, dict(changed)
+    )
+    with open_profile(profile) as connection:
+        matrix = read_matrix(connection, selected(connection, kind, comms, (), (), ()))
+        ranks = plan.profile_ranks(connection)
+    screen = Screen()
+    if show_sql:
+        for title, statement in matrix.statements:
+            screen.plain(f"-- {title}\n{statement};\n\n")
+        return
+    machine, before, before_is, remarks = choose.choose(matrix, ranks, wanted)
+    fixed = choose.pinned(machine, pins)
+    advice = plan.make(matrix, machine, before, before_is, per_message=per_message, seed=seed, pins=fixed)
+    advice.remarks += remarks
+    slots = [machine.slots[at] for at in advice.after.tolist()]
+    written = output is not None and (not advice.is_well or launcher == formats.TREEMATCH)
+    if output is not None and written:
+        formats.save(output, formats.write(launcher, slots, advice.graph))
+    if style == "json":
+        screen.json(json_text(advice.as_dict()))
+        return
+    if style == "csv":
+        rows = advice.as_dict()["placement"]
+        cells = [
+            [row["rank"], row["node"], formats.numbers_text(row["cpus"]), row["node_before"]] for row in rows
+        ]
+        screen.plain(csv_text(["rank", "node", "cpus", "node_before"], cells))
+        return
+    screen.lines(fold("", text.head_text(advice), screen.width, "bold"))
+    screen.lines(fold("", text.cost_text(advice), screen.width))
+    screen.lines([Text(""), *text.level_table(advice).lines(screen.width)])
+    if not advice.is_well:
+        screen.lines([Text(""), *text.comm_table(advice, top).lines(screen.width)])
+    for sentence in text.note_sentences(advice):
+        screen.lines([Text(""), *fold("", sentence, screen.width, "dim")])
+    if output is not None and written:
+        line = formats.command(launcher, str(output), slots)
+        screen.lines(
+            [Text(""), *fold("", f"{output} written. To use it:", screen.width), Text("    " + line)]
+        )
+    elif output is not None:
+        screen.lines(
+            [Text(""), *fold("", f"{output} not written: there is no better placement", screen.width)]
+        )

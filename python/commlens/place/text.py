@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words and tables of an advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from commlens.place import objective
+from commlens.place.plan import AS_GOOD, CommChange, Plan
+from commlens.render.table import Column, Table
+from commlens.render.units import bytes_text, count_text, share_text
+
+LEVELS = (
+    Column("shared level", right=False),
+    Column("distance"),
+    Column("before"),
+    Column("share"),
+    Column("after"),
+    Column("share "),
+)
+COMMS = (
+    Column("communicator", right=False),
+    Column("size"),
+    Column("traffic", wide=1),
+    Column("cost before"),
+    Column("cost after"),
+    Column("change"),
+)
+
+
+def number_text(value: float) -> str:
+    """Return a cost.
+
+    >>> number_text(0), number_text(1234.4), number_text(1.5e9)
+    ('0', '1,234', '1.50e+09')
+    """
+    return f"{value:,.0f}" if value < 1e6 else f"{value:.2e}"
+
+
+def head_text(plan: Plan) -> str:
+    """Return the answer in one sentence."""
+    before, after, bound = plan.cost_before, plan.cost_after, plan.bound
+    if plan.is_well:
+        if plan.optimal and before <= bound * (1 + 1e-9):
+            return "your ranks are placed well already: no placement on this machine is better"
+        if before <= bound * 1.03:
+            return f"your ranks are placed well already (within {over_text(before, bound)} of the bound)"
+        return (
+            f"no better placement was found: the best one saves {share_text(max(0.0, 1 - after / before))}; the bound is "
+            f"{share_text(1 - bound / before)} below the cost of the run"
+        )
+    return (
+        f"another placement saves {share_text(1 - after / before)} of bytes x distance and moves "
+        f"{count_text(plan.moved, 'rank')} of {plan.graph.size:,}"
+    )
+
+
+def over_text(cost: float, bound: float) -> str:
+    """Return how far a cost is above the bound."""
+    return "0 %" if cost <= bound else f"{100 * (cost / bound - 1):.1f} %" if bound else "any distance"
+
+
+def cost_text(plan: Plan) -> str:
+    """Return the costs before and after, and the bound."""
+    before, after = plan.cost_before, plan.cost_after
+    best = "the optimum" if plan.optimal else "lower bound"
+    return (
+        f"bytes x distance: {number_text(before)} before ({plan.before_is}), {number_text(after)} after, {best} "
+        f"{number_text(plan.bound)}"
+        + ("" if plan.optimal else f": after is within {over_text(after, plan.bound)} of it")
+    )
+
+
+def level_table(plan: Plan) -> Table:
+    """Return the traffic at each level, before and after."""
+    table = Table(LEVELS)
+    before = objective.by_level(plan.graph, plan.machine, plan.before).tolist()
+    after = objective.by_level(plan.graph, plan.machine, plan.after).tolist()
+    total = plan.graph.total
+    for level, was, will in zip(plan.machine.levels, before, after):
+        if level.distance or was or will:
+            table.add(
+                [
+                    f"in the same {level.name}" if level.name != "network" else "between nodes",
+                    f"{level.distance:g}",
+                    bytes_text(int(was)),
+                    share_text(was / total),
+                    bytes_text(int(will)),
+                    share_text(will / total),
+                ]
+            )
+    return table
+
+
+def comm_table(plan: Plan, top: int) -> Table:
+    """Return the communicators that gain most, and all the top ones that pay."""
+    table = Table(COMMS)
+    shown = plan.comms
+    if top and len(shown) > top:
+        pay = [change for change in shown if change.gain < 0][-top:]
+        gain = [change for change in shown if change not in pay][: max(0, top - len(pay))]
+        shown = [*gain, *pay]
+    for change in shown:
+        table.add(comm_cells(change))
+    rest = len(plan.comms) - len(shown)
+    if rest:
+        table.say(f"and {count_text(rest, 'more communicator')}")
+    return table
+
+
+def comm_cells(change: CommChange) -> list[str]:
+    """Return the cells of a communicator."""
+    gain = change.gain / change.before if change.before else 0.0
+    word = "pays" if change.gain < 0 else "gains" if change.gain > 0 else ""
+    return [
+        change.name,
+        f"{change.size:,}" if change.size else "",
+        bytes_text(change.bytes),
+        number_text(change.before),
+        number_text(change.after),
+        f"{word} {share_text(abs(gain))}".strip() if word else "the same",
+    ]
+
+
+def note_sentences(plan: Plan) -> Iterator[str]:
+    """Yield what else the user should know."""
+    for grid in plan.grids:
+        dims = "x".join(map(str, grid.dims))
+        if plan.is_well or grid.is_unchanged or grid.cost >= plan.cost_before * (1 - AS_GOOD):
+            if not plan.is_well:
+                yield f"{grid.name}: no other order of its dimensions {dims} is better than the present one."
+            continue
+        order = "x".join(str(grid.dims[axis]) for axis in grid.order)
+        saved = share_text(1 - grid.cost / plan.cost_before)
+        ends = (
+            "that does as well as the advice, by a change of one line"
+            if grid.cost <= plan.cost_after * (1 + AS_GOOD)
+            else f"the advice saves {share_text(1 - plan.cost_after / plan.cost_before)}"
+        )
+        yield f"{grid.name}: MPI_Cart_create with the dimensions in the order {order} instead of {dims} saves {saved}; {ends}."
+    if plan.grids and not plan.is_well:
+        yield "reorder=1 of MPI_Cart_create changes nothing in Open MPI and MPICH: both keep the order of the ranks."
+    yield from (f"{remark}." for remark in plan.remarks)

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""commlens place: the mapper against all placements, the bound, machines, files for launchers."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from build_profile import ProfileBuilder
+from conftest import Run
+from matrices import grid, star, talking
+
+from commlens.base.errors import CommlensError
+from commlens.matrix.patterns import Grid
+from commlens.place import formats, sources
+from commlens.place.grids import blocks
+from commlens.place.machine import Machine, Slot, build, regular, with_table
+from commlens.place.mapper import place
+from commlens.place.objective import Graph, cost, lower_bound
+
+CASES = 1000 if os.environ.get("COMMLENS_EVERY_CASE") else 200
+
+
+def graph_of(size: int, weights: dict[tuple[int, int], float]) -> Graph:
+    ends = np.array([*weights], dtype=np.int64).reshape(-1, 2)
+    both = np.concatenate([ends, ends[:, ::-1]])
+    value = np.array([*weights.values()] * 2, dtype=np.float64)
+    return Graph.of_entries(size, both[:, 0], both[:, 1], value)
+
+
+def random_case(number: int) -> tuple[dict[tuple[int, int], float], int, Machine]:
+    """Return weights, ranks and machine; the machine has holes, and nodes of different sizes."""
+    chance = random.Random(number)
+    ranks = chance.randint(1, 7)
+    slots: list[Slot] = []
+    while len(slots) < ranks:
+        sockets, cores = chance.choice([(1, 2), (2, 2), (1, 3), (2, 1)])
+        node = f"n{len({slot.node for slot in slots})}"
+        slots += [
+            slot
+            for slot in (
+                Slot(node, (s * cores + c,), (s * cores + c,), (s, s, -1))
+                for s in range(sockets)
+                for c in range(cores)
+            )
+            if chance.random() < 0.9
+        ]
+        if len(slots) > 8:
+            slots = slots[:8]
+    weights = {
+        pair: float(chance.randint(1, 100))
+        for pair in itertools.combinations(range(ranks), 2)
+        if chance.random() < 0.6
+    }
+    return weights, ranks, build(slots)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(10))
+def test_small_instances_are_placed_optimally_and_the_bound_is_never_above(block: int) -> None:
+    for number in range(block * CASES // 10, (block + 1) * CASES // 10):
+        weights, ranks, machine = random_case(number)
+        graph = graph_of(ranks, weights)
+        every = np.arange(len(machine))
+        far = machine.distances(np.repeat(every, len(every)), np.tile(every, len(every)))
+        least = brute_of(weights, ranks, far.reshape(len(every), -1).tolist())
+        found = place(graph, machine)
+        assert found.cost == pytest.approx(least), number
+        assert found.cost == pytest.approx(cost(graph, machine, found.slots))
+        assert len(set(found.slots.tolist())) == ranks
+        assert lower_bound(graph, machine) <= least * (1 + 1e-12), number
+
+
+def brute_of(weights: dict[tuple[int, int], float], ranks: int, far: list[list[float]]) -> float:
+    """Return the least cost of all placements, from a table of distances."""
+    terms = list(weights.items())
+    return min(
+        sum(w * far[at[a]][at[b]] for (a, b), w in terms)
+        for at in itertools.permutations(range(len(far)), ranks)
+    )
+
+
+def stencil(dims: tuple[int, ...], seed: int) -> tuple[Graph, np.ndarray]:
+    """Return a stencil with its ranks shuffled, and the position of each rank."""
+    pairs = grid(dims, "0" * len(dims), star(len(dims), (1,)))
+    size = int(np.prod(dims))
+    rank_at = np.random.default_rng(seed).permutation(size)
+    weights = {(int(rank_at[a]), int(rank_at[b])): 1.0 for a, b in pairs}
+    return graph_of(size, weights), np.argsort(rank_at)
+
+
+@pytest.mark.parametrize(
+    ("dims", "nodes", "cores", "between"),
+    # Between nodes: on paper, the planes between blocks times their size.
+    [((4, 4), 4, 4, 8), ((8, 8), 4, 16, 16), ((4, 4, 4), 8, 8, 48), ((6, 4), 4, 6, 10)],
+)
+def test_shuffled_stencils_are_placed_as_blocks(
+    dims: tuple[int, ...], nodes: int, cores: int, between: int
+) -> None:
+    graph, positions = stencil(dims, 3)
+    machine = build(regular(nodes, 1, cores))
+    optimum = 4.0 * (graph.total - between) + 20.0 * between
+    assert place(graph, machine).cost == optimum
+    known = blocks(graph, machine, Grid(dims, (False,) * len(dims)), positions)
+    assert known is not None
+    assert cost(graph, machine, known) == optimum
+    bound = lower_bound(graph, machine, [(Grid(dims, (False,) * len(dims)), positions)])
+    assert 0.9 * optimum < bound <= optimum
+
+
+def test_distances_follow_the_innermost_level_that_is_shared() -> None:
+    machine = build(regular(2, 2, 4, numa=2))
+    there = np.array([0, 1, 2, 4, 8])
+    assert machine.distances(np.zeros(5, dtype=np.int64), there).tolist() == [0.0, 2.0, 3.0, 4.0, 20.0]
+
+
+def test_the_same_seed_gives_the_same_placement() -> None:
+    graph, _ = stencil((6, 6), 1)
+    machine = build(regular(3, 2, 6))
+    assert place(graph, machine, seed=5).slots.tolist() == place(graph, machine, seed=5).slots.tolist()
+
+
+def test_pinned_ranks_stay() -> None:
+    graph, _ = stencil((4, 4), 1)
+    machine = build(regular(4, 1, 4))
+    found = place(graph, machine, pins={3: 7, 9: 12})
+    assert (found.slots[3], found.slots[9]) == (7, 12)
+    assert sorted(found.slots.tolist()) == list(range(16))
+
+
+def test_more_ranks_than_slots_are_refused() -> None:
+    with pytest.raises(CommlensError, match="16 ranks, but the machine has only 12 slots"):
+        place(stencil((4, 4), 1)[0], build(regular(3, 1, 4)))
+
+
+def test_a_table_of_distances_decides_which_nodes_are_near(tmp_path: Path) -> None:
+    file = tmp_path / "table"
+    file.write_text("a 0 9 1 9\nb 9 0 9 1\nc 1 9 0 9\nd 9 1 9 0\n")
+    machine = with_table(build([Slot(name, (0,), (0,)) for name in "abcd"]), *sources.read_table(file))
+    graph = graph_of(4, {(0, 1): 5.0, (2, 3): 5.0})
+    found = place(graph, machine)
+    nodes = [machine.slots[at].node for at in found.slots.tolist()]
+    assert {frozenset(nodes[:2]), frozenset(nodes[2:])} == {frozenset("ac"), frozenset("bd")}
+    assert found.cost == 10.0
+
+
+def test_switches_of_slurm_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "topology.conf"
+    file.write_text(
+        "# tree\nSwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 Nodes=n[2-3]\nSwitchName=top Switches=s[0-1]\n"
+    )
+    machine = build([Slot(f"n{i}", (0,), (0,)) for i in range(4)], sources.read_switches(file))
+    apart = machine.distances(np.array([0, 0, 2]), np.array([1, 2, 3])).tolist()
+    assert apart == [20.0, 30.0, 20.0]
+
+
+def test_a_topology_of_lstopo_is_read(tmp_path: Path) -> None:
+    def thing(kind: str, mask: str, inside: str = "", more: str = "") -> str:
+        return f'<object type="{kind}" cpuset="{mask}"{more}>{inside}</object>'
+
+    packages = ""
+    for package in range(2):
+        cores = ""
+        for core in range(2):
+            cpus = [package * 2 + core, 4 + package * 2 + core]
+            inside = "".join(thing("PU", hex(1 << cpu), "", f' os_index="{cpu}"') for cpu in cpus)
+            cores += thing("Core", hex(sum(1 << cpu for cpu in cpus)), inside)
+        mask = hex(0x33 << 2 * package)
+        packages += thing("Package", mask, thing("NUMANode", mask) + cores)
+    file = tmp_path / "node.xml"
+    file.write_text(f"<topology>{thing('Machine', '0xff', packages)}</topology>")
+    cores_found = sources.read_hwloc(file)
+    assert [core.cpus for core in cores_found] == [(0, 4), (1, 5), (2, 6), (3, 7)]
+    assert [core.inside[0] for core in cores_found] == [0, 0, 1, 1]
+    assert [slot.cores for slot in sources.node_slots("n", cores_found, 2)] == [(0, 1), (2, 3)]
+
+
+SLOTS = [
+    Slot("n1", (4, 5), (4, 5)),
+    Slot("n0", (0, 1), (0, 1)),
+    Slot("n0", (2, 3), (2, 3)),
+    Slot("n1", (0, 1), (0, 1)),
+]
+
+
+def test_rankfiles_name_node_and_cores_of_each_rank() -> None:
+    found = {}
+    for line in formats.rankfile(SLOTS).splitlines():
+        match = re.fullmatch(r"rank (\d+)=(\w+) slot=(\d+)-(\d+)", line)
+        assert match
+        found[int(match[1])] = (match[2], tuple(range(int(match[3]), int(match[4]) + 1)))
+    assert found == {rank: (slot.node, slot.cores) for rank, slot in enumerate(SLOTS)}
+
+
+def test_machinefiles_and_lists_of_hosts_have_the_node_of_each_rank() -> None:
+    nodes = [slot.node for slot in SLOTS]
+    assert formats.one_host_a_line(SLOTS).split() == nodes
+    expanded = []
+    for line in formats.machinefile(SLOTS).split():
+        name, number = line.split(":")
+        expanded += [name] * int(number)
+    assert expanded == nodes
+    vector = formats.rankmap(SLOTS).strip()
+    numbers = re.fullmatch(r"\(vector,([\d,]+)\)", vector)
+    assert numbers
+    assert [f"n{number}" for number in numbers[1].split(",")] == nodes
+
+
+def test_a_rank_order_of_cray_fills_node_after_node() -> None:
+    text = "".join(line for line in formats.rank_order(SLOTS).splitlines() if not line.startswith("#"))
+    assert [int(rank) for rank in text.split(",")] == [1, 2, 3, 0]
+
+
+def test_names_that_no_host_has_are_refused() -> None:
+    with pytest.raises(CommlensError, match="not the name of a host"):
+        formats.write("slurm", [Slot("n0\nrank 1=evil")], graph_of(1, {}))
+
+
+def shuffled_profile(path: Path) -> Path:
+    order = random.Random(1).sample(range(16), 16)
+    pairs = grid((4, 4), "00", star(2))
+    build = talking(16, {(order[a], order[b]) for a, b in pairs})
+    build.nodes = 4
+    return build.write(path)
+
+
+def test_the_command_advises_and_writes(tmp_path: Path, run: Run) -> None:
+    profile = shuffled_profile(tmp_path / "p.db")
+    result = run("place", profile, "--to", tmp_path / "hosts", "--launcher", "slurm")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "another placement saves" in result.stdout
+    assert "SLURM_HOSTFILE" in result.stdout
+    assert len((tmp_path / "hosts").read_text().split()) == 16
+
+
+def test_a_good_placement_is_left_alone(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=4)
+    build.nodes = 2
+    build.send(0, 1, 1, 1000)
+    build.send(2, 3, 1, 1000)
+    profile = build.write(tmp_path / "p.db")
+    result = run("place", profile, "--to", tmp_path / "hosts", "--launcher", "slurm")
+    assert "your ranks are placed well already" in result.stdout
+    assert not (tmp_path / "hosts").exists()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "arguments", "line"),
+    [
+        (1, (), "nothing to place: one rank has no partners"),
+        (4, (), "nothing to place: this profile has no traffic between ranks of kind all"),
+        (4, ("--cores", "4"), "--cores describes another machine: it needs --nodes"),
+        (4, ("--nodes", "1", "--cores", "2"), "4 ranks, but the machine has only 2 slots"),
+        (
+            4,
+            ("--topology", "/nonexistent.xml"),
+            "/nonexistent.xml: cannot be read: No such file or directory",
+        ),
+        (4, ("--pin", "0=nowhere"), "--pin 0=nowhere: the machine has no such free slot"),
+    ],
+)
+def test_what_cannot_be_placed_gets_one_line(
+    tmp_path: Path, run: Run, ranks: int, arguments: tuple[str, ...], line: str
+) -> None:
+    result = run("place", ProfileBuilder(ranks=ranks).write(tmp_path / "p.db"), *arguments)
+    assert result.exit_code == 2
+    assert result.stderr == f"commlens: {line}\n"
