@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from pathlib import Path
+from typing import Any, cast
 
 import click
 from rich.text import Text
 
 from commlens.base.errors import CommlensError
 from commlens.cli.options import (
+    Command,
     OutputPath,
     Parsed,
     comm_option,
@@ -20,7 +23,7 @@ from commlens.cli.options import (
 )
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, fold, json_text
+from commlens.render.table import csv_text, json_text
 
 KINDS = ("p2p", "put", "get", "one-sided", "collective", "internal", "modelled", "all")
 # Those of commlens.place.formats.NAMES: that module needs numpy, which takes longer to load than other commands take.
@@ -48,6 +51,96 @@ def parse_distance(text: str) -> tuple[str, float]:
     return name, value
 
 
+MACHINE_OPTIONS = (
+    click.option(
+        "--nodes",
+        type=click.IntRange(1, 1 << 20),
+        metavar="N",
+        help="What if: another machine with N equal nodes.",
+    ),
+    click.option(
+        "--sockets",
+        type=click.IntRange(1, 1024),
+        default=1,
+        metavar="N",
+        help="Sockets of such a node.  [default: 1]",
+    ),
+    click.option("--cores", type=click.IntRange(1, 65536), metavar="N", help="Cores of such a socket."),
+    click.option(
+        "--numa",
+        type=click.IntRange(1, 1024),
+        default=1,
+        metavar="N",
+        help="NUMA domains of such a socket.  [default: 1]",
+    ),
+    click.option(
+        "--cpus-per-rank",
+        "per_rank",
+        type=click.IntRange(1, 65536),
+        default=1,
+        metavar="N",
+        help="Cores of a rank, for its threads, with --cores or --topology.  [default: 1]",
+    ),
+    click.option(
+        "--topology",
+        "topologies",
+        multiple=True,
+        metavar="[NODE=]FILE.xml",
+        help="Topology of a node, as written there by 'lstopo FILE.xml'; without NODE, of all nodes. All its cores may be used. "
+        "Repeatable.",
+    ),
+    click.option(
+        "--switches",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Switches between the nodes: Slurm's topology.conf.",
+    ),
+    click.option(
+        "--distances",
+        "table",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Distances between nodes: for each node a line with its name and its distance to each node, in the same order.",
+    ),
+    click.option(
+        "--distance",
+        "changed",
+        multiple=True,
+        type=Parsed("level=number", parse_distance),
+        metavar="LEVEL=NUMBER",
+        help="Distance of two ranks that share this level and none nearer: 'core complex' 1, 'NUMA domain' 2, socket 3, node 4, "
+        "network 20, and 10 more for each further level of switches. Repeatable.",
+    ),
+)
+
+
+def machine_options(command: Command) -> Command:
+    """Add the options that describe the machine; all of them are in the argument `wanted`."""
+
+    @wraps(command)
+    def with_machine(
+        *arguments: Any,
+        nodes: int | None,
+        sockets: int,
+        cores: int | None,
+        numa: int,
+        per_rank: int,
+        topologies: tuple[str, ...],
+        switches: Path | None,
+        table: Path | None,
+        changed: tuple[tuple[str, float], ...],
+        **more: Any,
+    ) -> Any:
+        if cores and not nodes:
+            raise CommlensError("--cores describes another machine: it needs --nodes")
+        wanted = (nodes or 0, sockets, cores or 0, numa, per_rank, topologies, switches, table, dict(changed))
+        return command(*arguments, wanted=wanted, **more)
+
+    for option in reversed(MACHINE_OPTIONS):
+        with_machine = option(with_machine)
+    return cast(Command, with_machine)
+
+
 @click.command()
 @profile_argument
 @click.option(
@@ -66,65 +159,7 @@ def parse_distance(text: str) -> tuple[str, float]:
     metavar="BYTES",
     help="Count each message as so many bytes more: latency times bandwidth. By default only bytes count.",
 )
-@click.option(
-    "--nodes",
-    type=click.IntRange(1, 1 << 20),
-    metavar="N",
-    help="What if: another machine with N equal nodes.",
-)
-@click.option(
-    "--sockets",
-    type=click.IntRange(1, 1024),
-    default=1,
-    metavar="N",
-    help="Sockets of such a node.  [default: 1]",
-)
-@click.option("--cores", type=click.IntRange(1, 65536), metavar="N", help="Cores of such a socket.")
-@click.option(
-    "--numa",
-    type=click.IntRange(1, 1024),
-    default=1,
-    metavar="N",
-    help="NUMA domains of such a socket.  [default: 1]",
-)
-@click.option(
-    "--cpus-per-rank",
-    "per_rank",
-    type=click.IntRange(1, 65536),
-    default=1,
-    metavar="N",
-    help="Cores of a rank, for its threads, with --cores or --topology.  [default: 1]",
-)
-@click.option(
-    "--topology",
-    "topologies",
-    multiple=True,
-    metavar="[NODE=]FILE.xml",
-    help="Topology of a node, as written there by 'lstopo FILE.xml'; without NODE, of all nodes. All its cores may be used. "
-    "Repeatable.",
-)
-@click.option(
-    "--switches",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Switches between the nodes: Slurm's topology.conf.",
-)
-@click.option(
-    "--distances",
-    "table",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Distances between nodes: for each node a line with its name and its distance to each node, in the same order.",
-)
-@click.option(
-    "--distance",
-    "changed",
-    multiple=True,
-    type=Parsed("level=number", parse_distance),
-    metavar="LEVEL=NUMBER",
-    help="Distance of two ranks that share this level and none nearer: 'core complex' 1, 'NUMA domain' 2, socket 3, node 4, "
-    "network 20, and 10 more for each further level of switches. Repeatable.",
-)
+@machine_options
 @click.option(
     "--pin",
     "pins",
@@ -162,15 +197,7 @@ def place(
     kind: str,
     comms: tuple[str, ...],
     per_message: float,
-    nodes: int | None,
-    sockets: int,
-    cores: int | None,
-    numa: int,
-    per_rank: int,
-    topologies: tuple[str, ...],
-    switches: Path | None,
-    table: Path | None,
-    changed: tuple[tuple[str, float], ...],
+    wanted: tuple[Any, ...],
     pins: tuple[str, ...],
     seed: int,
     output: Path | None,
@@ -196,11 +223,6 @@ def place(
     from commlens.matrix.query import read_matrix
     from commlens.place import choose, formats, plan, text
 
-    if cores and not nodes:
-        raise CommlensError("--cores describes another machine: it needs --nodes")
-    wanted = choose.Wanted(
-        nodes or 0, sockets, cores or 0, numa, per_rank, topologies, switches, table, dict(changed)
-    )
     with open_profile(profile) as connection:
         matrix = read_matrix(connection, selected(connection, kind, comms, (), (), ()))
         ranks = plan.profile_ranks(connection)
@@ -209,37 +231,25 @@ def place(
         for title, statement in matrix.statements:
             screen.plain(f"-- {title}\n{statement};\n\n")
         return
-    machine, before, before_is, remarks = choose.choose(matrix, ranks, wanted)
+    machine, before, before_is, remarks = choose.choose(matrix, ranks, choose.Wanted(*wanted))
     fixed = choose.pinned(machine, pins)
     advice = plan.make(matrix, machine, before, before_is, per_message=per_message, seed=seed, pins=fixed)
     advice.remarks += remarks
     slots = [machine.slots[at] for at in advice.after.tolist()]
-    written = output is not None and (not advice.is_well or launcher == formats.TREEMATCH)
+    written = not advice.is_well or launcher == formats.TREEMATCH
     if output is not None and written:
         formats.save(output, formats.write(launcher, slots, advice.graph))
     if style == "json":
         screen.json(json_text(advice.as_dict()))
-        return
-    if style == "csv":
+    elif style == "csv":
         rows = advice.as_dict()["placement"]
         cells = [
             [row["rank"], row["node"], formats.numbers_text(row["cpus"]), row["node_before"]] for row in rows
         ]
         screen.plain(csv_text(["rank", "node", "cpus", "node_before"], cells))
-        return
-    screen.lines(fold("", text.head_text(advice), screen.width, "bold"))
-    screen.lines(fold("", text.cost_text(advice), screen.width))
-    screen.lines([Text(""), *text.level_table(advice).lines(screen.width)])
-    if not advice.is_well:
-        screen.lines([Text(""), *text.comm_table(advice, top).lines(screen.width)])
-    for sentence in text.note_sentences(advice):
-        screen.lines([Text(""), *fold("", sentence, screen.width, "dim")])
-    if output is not None and written:
-        line = formats.command(launcher, str(output), slots)
-        screen.lines(
-            [Text(""), *fold("", f"{output} written. To use it:", screen.width), Text("    " + line)]
-        )
-    elif output is not None:
-        screen.lines(
-            [Text(""), *fold("", f"{output} not written: there is no better placement", screen.width)]
-        )
+    else:
+        text.show(advice, screen, top)
+        if output is not None and written:
+            text.show_file(screen, output, formats.command(launcher, str(output), slots))
+        elif output is not None:
+            screen.lines([Text(""), Text(f"{output} not written: there is no better placement")])

@@ -209,7 +209,7 @@ def _by_fiedler(parts: Parts, random: Random) -> Ints:
 def _gains(graph: Graph, side: Ints) -> Floats:
     """Return by how much the traffic between the sides falls if a vertex changes its side."""
     signed = np.where(side[graph.row] == side[graph.column], -graph.weight, graph.weight)
-    return np.bincount(graph.row, weights=signed, minlength=graph.size)
+    return np.asarray(np.bincount(graph.row, weights=signed, minlength=graph.size), dtype=np.float64)
 
 
 def _balance(parts: Parts, side: Ints) -> None:
@@ -296,4 +296,4 @@ def independent(graph: Graph, one: Ints, other: Ints, lot: Floats) -> Flags:
     meet = (a >= 0) & (b >= 0) & (a != b)
     a, b = a[meet], b[meet]
     kept[a[order[a] < order[b]]] = False
-    return kept
+    return np.asarray(kept, dtype=np.bool_)

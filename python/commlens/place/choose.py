@@ -125,18 +125,18 @@ def _in_run(machine: Machine, ran: Sequence[Slot], bound: bool) -> Ints | None:
     found = np.full(len(ran), -1, dtype=np.int64)
     taken: set[int] = set()
     for rank, slot in enumerate(ran):
-        at = by_cpu.get((slot.node, slot.cpus)) if bound else None
-        if bound and at is None and slot.cpus:
-            at = by_first.get((slot.node, slot.cpus[0]))
-        if at is not None and at not in taken:
-            found[rank] = at
-            taken.add(at)
+        own = by_cpu.get((slot.node, slot.cpus)) if bound else None
+        if bound and own is None and slot.cpus:
+            own = by_first.get((slot.node, slot.cpus[0]))
+        if own is not None and own not in taken:
+            found[rank] = own
+            taken.add(own)
     rest = {node: iter([at for at in some if at not in taken]) for node, some in free.items()}
     for rank in np.flatnonzero(found < 0).tolist():
-        at = next(rest.get(ran[rank].node, iter(())), None)
-        if at is None:
+        own = next(rest.get(ran[rank].node, iter(())), None)
+        if own is None:
             return None
-        found[rank] = at
+        found[rank] = own
     return found
 
 

@@ -126,8 +126,8 @@ def _considered(ranks: int, machine: Machine, fixed: Ints) -> Ints:
     # Whole groups one after another, the largest first.
     number = np.unique(some, return_inverse=True)[1]
     order = np.argsort(-rooms, kind="stable")
-    enough = int(np.searchsorted(np.cumsum(rooms[order]), ranks + len(wanted))) + 1
-    kept = low + np.flatnonzero(np.isin(number, order[:enough]))
+    groups = int(np.searchsorted(np.cumsum(rooms[order]), ranks + len(wanted))) + 1
+    kept = low + np.flatnonzero(np.isin(number, order[:groups]))
     return np.union1d(kept, wanted).astype(np.int64)
 
 

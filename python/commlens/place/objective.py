@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -13,6 +14,9 @@ from commlens.base.arrays import Ints
 from commlens.matrix.pairs import Pairs
 from commlens.matrix.patterns import Grid
 from commlens.place.machine import Floats, Machine
+
+COUNTED = {1: 0, 2: 128, 3: 24}
+"""Largest sets of a grid of 2 and 3 dimensions for which all numbers of lines are tried."""
 
 SPECTRAL = 1200  # ranks up to which eigenvalues are computed
 ROUNDING = 1e-9  # relative error of the bound, which is taken off
@@ -84,7 +88,8 @@ def cost(graph: Graph, machine: Machine, slots: Ints) -> float:
 def by_level(graph: Graph, machine: Machine, slots: Ints) -> Floats:
     """Return the traffic at each level, the innermost first."""
     levels = machine.levels_of(slots[graph.row], slots[graph.column])
-    return np.bincount(levels, weights=graph.weight, minlength=len(machine.levels)) / 2
+    found: Floats = np.bincount(levels, weights=graph.weight, minlength=len(machine.levels)) / 2
+    return found
 
 
 def lower_bound(graph: Graph, machine: Machine, grids: Sequence[tuple[Grid, Ints]] = ()) -> float:
@@ -149,14 +154,14 @@ def most_inside(
 
 
 def _by_partners(graph: Graph, largest: int) -> float:
-    """Each rank has at most its heaviest partners beside it."""
+    """Bound by partners: each rank has at most its heaviest ones beside it."""
     order = np.lexsort((-graph.weight, graph.row))
     place = np.arange(len(order)) - graph.start[graph.row[order]]
     return float(graph.weight[order][place < largest - 1].sum()) / 2
 
 
 def _by_pairs(graph: Graph, rooms: Ints) -> float:
-    """Only so many pairs fit into the groups; the most if the largest groups are full."""
+    """Bound by pairs: only so many fit into the groups, the most if the largest groups are full."""
     left, pairs = graph.size, 0
     for room in rooms.tolist():
         some = min(room, left)
@@ -177,7 +182,7 @@ def _eigenvalues(graph: Graph) -> Floats:
 
 
 def _by_eigenvalues(graph: Graph, rooms: Ints, eigenvalues: Floats) -> float:
-    """The traffic between groups is at least half the sum of sizes times eigenvalues (Donath and Hoffman 1973)."""
+    """Bound the traffic between groups: at least half the sum of sizes times eigenvalues (Donath and Hoffman 1973)."""
     left, cut = graph.size, 0.0
     for room, value in zip(rooms.tolist(), eigenvalues.tolist()):
         some = min(room, left)
@@ -187,7 +192,7 @@ def _by_eigenvalues(graph: Graph, rooms: Ints, eigenvalues: Floats) -> float:
 
 
 def _by_surface(graph: Graph, largest: int, grid: Grid, positions: Ints) -> float:
-    """A set of s positions of a grid that covers p lines of a direction has at most s - p pairs in that direction.
+    """Bound by lines: s positions of a grid on p lines of a direction have at most s - p pairs in that direction.
 
     The numbers of lines multiply to at least s**(d-1) (Loomis and Whitney 1949). A periodic line that the set fills has
     one pair more.
@@ -215,7 +220,7 @@ def _of_set(
     # The numbers of lines of all directions but the last; that of the last follows from their product.
     least = [-(-size // length) for length in lengths]
     free = [range(least[at], size + 1) for at in range(count - 1)]
-    if count == 3 and size > 128:
+    if size > COUNTED[count]:
         return _of_large_set(size, weights, whole)
     best = 0.0
     for lines in product(*free):
@@ -233,6 +238,7 @@ def _of_set(
 
 def _of_large_set(size: int, weights: Sequence[float], whole: Sequence[int]) -> float:
     """Return the same by the inequality of means, without counting lines."""
-    mean = float(np.prod(weights)) ** (1 / 3)
-    lines = 3 * mean * size ** (2 / 3)
-    return sum(w * (size + f) for w, f in zip(weights, whole)) - lines * (1 - 1e-12)
+    count = len(weights)
+    mean = math.prod(weights) ** (1 / count)
+    lines = count * mean * float(size) ** ((count - 1) / count)
+    return float(sum(w * (size + f) for w, f in zip(weights, whole))) - lines * (1 - 1e-12)

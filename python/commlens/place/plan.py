@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ def _of_ranks(pairs: Pairs, ranks: int) -> Pairs:
 
 def _grids(matrix: Matrix, ranks: int) -> dict[str, tuple[Grid, Ints]]:
     """Return the Cartesian topologies of all ranks, with the position of each rank."""
-    found = {}
+    found: dict[str, tuple[Grid, Ints]] = {}
     for comm in matrix.comms.values():
         grid = cart_grid(comm.topology)
         if grid is None or comm.size != ranks or math.prod(grid.dims) != ranks or len(grid.dims) > MOST_CART:
@@ -250,8 +251,6 @@ def _comms(matrix: Matrix, plan: Plan, per_message: float) -> list[CommChange]:
 
 def _reordered(plan: Plan, name: str, grid: Grid, positions: Ints) -> Reordered | None:
     """Return the best order of dimensions of a grid: position p of the reordered grid gets the slot of the p-th rank."""
-    from itertools import permutations
-
     dims = grid.dims
     if len(dims) > 5 or sum(length > 1 for length in dims) < 2:
         return None

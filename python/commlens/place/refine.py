@@ -48,7 +48,7 @@ class Dense:
         found[near] += 2 * graph.weight[some] * self.distance[slots[near], slots[vertex]]
         found[self.pinned] = np.inf
         found[vertex] = 0.0
-        return found
+        return np.asarray(found, dtype=np.float64)
 
     def swap(self, one: int, other: int) -> None:
         """Swap the slots of two vertices."""
@@ -175,4 +175,4 @@ def _elsewhere(graph: Graph, machine: Machine, slots: Ints, vertices: Ints, ther
         + np.repeat(graph.start[vertices], count)
     )
     apart = graph.weight[entry] * machine.distances(there[which], slots[graph.column[entry]])
-    return np.bincount(which, weights=apart, minlength=len(vertices))
+    return np.asarray(np.bincount(which, weights=apart, minlength=len(vertices)), dtype=np.float64)

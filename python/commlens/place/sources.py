@@ -100,7 +100,7 @@ def _cpuset(text: str) -> list[int]:
     >>> _cpuset("0x00000001,0x00000005")
     [0, 2, 32]
     """
-    words = [word for word in text.split(",")]
+    words = text.split(",")
     if (
         not re.fullmatch(r"(0x[0-9a-fA-F]{1,8}|)(,(0x[0-9a-fA-F]{1,8}|))*", text)
         or len(words) > LARGEST_CPU // 32
@@ -196,11 +196,11 @@ def read_switches(path: Path) -> list[tuple[str, dict[str, int]]]:
     nodes: dict[str, list[str]] = {}
     below: dict[str, list[str]] = {}
     for line in content(path).decode("utf-8", "replace").replace("\\\n", " ").splitlines():
-        words = dict(
-            (key.lower(), value)
+        words = {
+            key.lower(): value
             for key, equals, value in (word.partition("=") for word in line.partition("#")[0].split())
             if equals
-        )
+        }
         name = words.get("switchname")
         if name is None:
             continue

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+
+from rich.text import Text
 
 from commlens.place import objective
 from commlens.place.plan import AS_GOOD, CommChange, Plan
-from commlens.render.table import Column, Table
+from commlens.render.screen import Screen
+from commlens.render.table import Column, Table, fold
 from commlens.render.units import bytes_text, count_text, share_text
 
 LEVELS = (
@@ -141,3 +145,19 @@ def note_sentences(plan: Plan) -> Iterator[str]:
     if plan.grids and not plan.is_well:
         yield "reorder=1 of MPI_Cart_create changes nothing in Open MPI and MPICH: both keep the order of the ranks."
     yield from (f"{remark}." for remark in plan.remarks)
+
+
+def show(plan: Plan, screen: Screen, top: int) -> None:
+    """Print the advice."""
+    screen.lines(fold("", head_text(plan), screen.width, "bold"))
+    screen.lines(fold("", cost_text(plan), screen.width))
+    screen.lines([Text(""), *level_table(plan).lines(screen.width)])
+    if not plan.is_well:
+        screen.lines([Text(""), *comm_table(plan, top).lines(screen.width)])
+    for sentence in note_sentences(plan):
+        screen.lines([Text(""), *fold("", sentence, screen.width, "dim")])
+
+
+def show_file(screen: Screen, output: Path, command: str) -> None:
+    """Print how to use a file that was written."""
+    screen.lines([Text(""), *fold("", f"{output} written. To use it:", screen.width), Text(f"    {command}")])
