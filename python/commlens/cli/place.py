@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
-from rich.text import Text
 
 from commlens.base.errors import CommlensError
 from commlens.cli.options import (
@@ -243,13 +242,11 @@ def place(
         screen.json(json_text(advice.as_dict()))
     elif style == "csv":
         rows = advice.as_dict()["placement"]
-        cells = [
-            [row["rank"], row["node"], formats.numbers_text(row["cpus"]), row["node_before"]] for row in rows
-        ]
-        screen.plain(csv_text(["rank", "node", "cpus", "node_before"], cells))
+        cells = [[row["rank"], row["node"], formats.numbers_text(row["cpus"])] for row in rows]
+        screen.plain(csv_text(["rank", "node", "cpus"], cells))
     else:
         text.show(advice, screen, top)
         if output is not None and written:
             text.show_file(screen, output, formats.command(launcher, str(output), slots))
         elif output is not None:
-            screen.lines([Text(""), Text(f"{output} not written: there is no better placement")])
+            screen.line(f"{output} not written: there is no better placement")

@@ -114,7 +114,7 @@ def lower_bound(graph: Graph, machine: Machine, grids: Sequence[tuple[Grid, Ints
         if saved > 0:
             rooms = np.sort(np.bincount(machine.levels[level].groups))[::-1].astype(np.int64)
             bound -= saved * most_inside(graph, rooms, eigenvalues, grids)
-    return max(0.0, bound - ROUNDING * graph.total * least[-1])
+    return max(0.0, float(bound - ROUNDING * graph.total * least[-1]))
 
 
 def _least_distances(machine: Machine) -> Floats:
@@ -241,4 +241,4 @@ def _of_large_set(size: int, weights: Sequence[float], whole: Sequence[int]) -> 
     count = len(weights)
     mean = math.prod(weights) ** (1 / count)
     lines = count * mean * float(size) ** ((count - 1) / count)
-    return float(sum(w * (size + f) for w, f in zip(weights, whole))) - lines * (1 - 1e-12)
+    return float(sum(w * (size + f) for w, f in zip(weights, whole)) - lines * (1 - 1e-12))
