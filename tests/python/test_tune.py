@@ -249,14 +249,34 @@ def test_without_a_choice_of_algorithms_it_says_so(run: Run, tmp_path: Path, ran
 
 def test_without_a_run_time_every_gain_counts(run: Run, tmp_path: Path) -> None:
     build = program(elapsed_ns="")
-    call(build, 1, "MPI_Allreduce", 8, 1, 1000)
+    call(build, 1, "MPI_Allreduce", 8, 10, MS // 10)
     found, lines = planned(run, build, tmp_path)
     assert (found["run_ns"], found["places"][0]["gain_share"], found["places"][0]["is_worth_trying"]) == (
         0,
         None,
         1,
     )
-    assert "it saves at most 4.00 µs, sums over the ranks" in " ".join(lines)
+    assert "it saves at most 4.00 ms, sums over the ranks" in " ".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("calls", "each_ns", "says"),
+    [
+        (10, MS // 10, "worth trying"),
+        (9, MS, "nothing to try: MPI_Allreduce has fewer than 10 calls per rank in a place"),
+        (10, MS // 10 - 1, "nothing to try: another algorithm saves at most 1000 µs per rank in one place, MPI_Allreduce"),
+    ],
+    ids=["just enough", "too few calls", "too little time"],
+)
+def test_a_short_run_is_not_worth_trying(
+    run: Run, tmp_path: Path, calls: int, each_ns: int, says: str
+) -> None:
+    """The run takes 3 ms, of which 10 calls of 0.1 ms are a third."""
+    build = program(elapsed_ns=str(3 * MS))
+    call(build, 1, "MPI_Allreduce", 8, calls, each_ns)
+    found, lines = planned(run, build, tmp_path)
+    assert " ".join(lines).startswith(says)
+    assert found["places"][0]["is_worth_trying"] == (says == "worth trying")
 
 
 def test_the_algorithm_that_ran_is_named(run: Run, tmp_path: Path) -> None:

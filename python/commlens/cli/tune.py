@@ -44,8 +44,8 @@ def tune(
 
     Another algorithm shortens the operation, not the waiting for late ranks. For each family of communicators, blocking
     collective and message size, the table shows how much time another algorithm could save at most. Rows that could save
-    less than 1 % of the run time are left out, and collectives for which the MPI library has only one algorithm. If
-    no row remains, a sentence says so, and why.
+    less than 1 % of the run time, or less than 1 ms per rank, are left out, as are those with fewer than 10 calls per
+    rank, and collectives for which the MPI library has only one algorithm. If no row remains, a sentence says so, and why.
 
     Columns: calls/rank: calls of a member of a communicator, on average. time: of all ranks. waiting, interval: as in
     commlens waits; unknown if no call was sampled. operation: time without waiting; <= where the waiting is unknown. saves

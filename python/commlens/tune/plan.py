@@ -22,6 +22,8 @@ Key = tuple[int, str, int]
 """Family, name of the procedure and size bin."""
 
 LEAST_GAIN = 0.01  # share of the run time from which on a place is worth trying
+LEAST_CALLS = 10  # per rank: in fewer, the first calls count most, which make connections and fill caches
+LEAST_NS = 1_000_000  # that each rank could save on average: a run does not show less
 
 BLOCKING = tuple(f"MPI_{collective.capitalize()}" for collective in COLLECTIVES)
 """The procedures that have algorithms to choose from."""
@@ -65,6 +67,8 @@ class Place:
         The algorithms that the library has for the collective; None if unknown.
     run_ns : int
         Run time of all ranks; 0 if unknown.
+    ranks : int
+        Number of ranks of the run.
     """
 
     row: Row
@@ -73,6 +77,7 @@ class Place:
     ran: tuple[str, ...]
     offer: Offer | None
     run_ns: int
+    ranks: int
 
     @property
     def time_ns(self) -> int:
@@ -118,13 +123,19 @@ class Place:
 
     @property
     def is_large(self) -> bool:
-        """Whether the gain may reach LEAST_GAIN."""
-        return self.gain_max_ns > 0 and (self.gain_share is None or self.gain_share >= LEAST_GAIN)
+        """Whether the gain may reach LEAST_GAIN and LEAST_NS."""
+        is_seen = self.gain_max_ns >= LEAST_NS * max(1, self.ranks)
+        return is_seen and (self.gain_share is None or self.gain_share >= LEAST_GAIN)
+
+    @property
+    def is_frequent(self) -> bool:
+        """Whether there are LEAST_CALLS."""
+        return self.calls_per_rank is None or self.calls_per_rank >= LEAST_CALLS
 
     @property
     def is_worth(self) -> bool:
         """Whether another algorithm is worth trying."""
-        return self.is_large and self.has_choice
+        return self.is_large and self.is_frequent and self.has_choice
 
     def numbers(self) -> Row:
         """Return all columns, for csv and json."""
@@ -185,7 +196,8 @@ def read_plan(connection: sqlite3.Connection, comms: Sequence[Any], operations: 
     rows = [dict(row) for row in connection.execute(places_sql)] if names else []
     facts = meta.facts(connection)
     library = facts.get("mpi_library", "")
-    run_ns = meta.number(facts, "elapsed_ns") * meta.number(facts, "ranks_collected")
+    ranks = meta.number(facts, "ranks_collected")
+    run_ns = meta.number(facts, "elapsed_ns") * ranks
     called = sorted({row["operation"] for row in rows})
     waits, ran = (
         (_waits(connection, comms, called), _algorithms(connection, comms, called)) if rows else ({}, {})
@@ -203,6 +215,7 @@ def read_plan(connection: sqlite3.Connection, comms: Sequence[Any], operations: 
                 ran.get(key, ()),
                 offer,
                 run_ns,
+                ranks,
             )
         )
     places.sort(key=lambda place: -place.gain_max_ns)

@@ -10,7 +10,7 @@ from commlens.render.table import Column, Table
 from commlens.render.units import average_text, count_text, share_text, size_text, time_text
 from commlens.reports.report import line_size
 from commlens.selection.sizes import BinRange
-from commlens.tune.plan import LEAST_GAIN, Place, Plan
+from commlens.tune.plan import LEAST_CALLS, LEAST_GAIN, LEAST_NS, Place, Plan
 
 COLUMNS = (
     Column("communicator", right=False),
@@ -56,8 +56,11 @@ def nothing_text(plan: Plan) -> str:
     if plan.run_ns and time_ns < LEAST_GAIN * plan.run_ns:
         return f"nothing to try: collectives take {share_text(time_ns / plan.run_ns)} of the run time"
     large = [place for place in plan.places if place.is_large]
+    chosen = [place for place in large if place.has_choice]
     if large:
-        names = ", ".join(sorted({place.row["operation"] for place in large}))
+        names = ", ".join(sorted({place.row["operation"] for place in chosen or large}))
+        if chosen:
+            return f"nothing to try: {names} has fewer than {LEAST_CALLS} calls per rank in a place"
         return f"nothing to try: {library_text(plan)} has one algorithm only for {names}"
     waiting_ns = sum(place.waiting_ns or 0 for place in plan.places)
     if time_ns and waiting_ns >= MOSTLY * time_ns:
@@ -66,6 +69,12 @@ def nothing_text(plan: Plan) -> str:
             "another algorithm does not shorten it (see commlens waits)"
         )
     most = plan.places[0]
+    if most.gain_share is None or most.gain_share >= LEAST_GAIN:
+        return (
+            f"nothing to try: another algorithm saves at most {time_text(most.gain_max_ns / max(1, most.ranks))} per rank in "
+            f"one place, {most.row['operation']} in {most.row['communicator']}; a run does not show less than "
+            f"{time_text(LEAST_NS)}"
+        )
     return (
         f"nothing to try: another algorithm saves at most {share_text(most.gain_share)} of the run time in one place, "
         f"{most.row['operation']} in {most.row['communicator']}; from {share_text(LEAST_GAIN)} on it would be worth trying"

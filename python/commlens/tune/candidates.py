@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which algorithms to try in a case, and which variables choose them while a job runs."""
+
+from __future__ import annotations
+
+from commlens.algorithms.offered import library_of, offered
+from commlens.tune.model import DEFAULT, Candidate, Case
+
+SEGMENTED = {
+    "bcast": ("chain", "pipeline", "split_binary_tree", "binary_tree", "binomial", "knomial"),
+    "reduce": ("chain", "pipeline", "binary", "binomial", "in-order_binary"),
+    "allreduce": ("segmented_ring",),
+}
+"""The algorithms of Open MPI that cut messages into segments."""
+
+SEGMENTS = (8 << 10, 64 << 10)
+"""Segment sizes to try, besides none: one that fits the first cache, and one that needs few messages."""
+
+
+def candidates_of(library: str, case: Case) -> list[Candidate]:
+    """Return the library's own choice and its algorithms, with segment sizes smaller than the message.
+
+    >>> found = candidates_of("Open MPI v4.1.4", Case(1, "W0.0", "bcast", 4, 15, 20000))
+    >>> len(found), found[0].name, [(one.name, one.segment_bytes) for one in found if one.number == 3]
+    (16, 'default', [('pipeline', 0), ('pipeline', 8192)])
+    """
+    offer = offered(library, case.collective)
+    found = [DEFAULT]
+    for number, name in enumerate(offer.names if offer else (), 1):
+        if name == "two_proc" and case.comm_size != 2:
+            continue
+        if name == "ccl":  # needs a library for graphics processors
+            continue
+        found.append(Candidate(number, name))
+        if is_openmpi(library) and name in SEGMENTED.get(case.collective, ()):
+            found += [Candidate(number, name, size) for size in SEGMENTS if size < case.message_bytes]
+    return found
+
+
+def is_openmpi(library: str) -> bool:
+    """Return whether the library is Open MPI."""
+    known = library_of(library)
+    return known is not None and known[0].title == "Open MPI"
+
+
+def way_of(library: str) -> str | None:
+    """Return when the variables count: when a communicator is made ("dup"), or in each call; None: not known."""
+    known = library_of(library)
+    return {"Open MPI": "dup", "MPICH": "call"}.get(known[0].title) if known else None
+
+
+def settings_of(library: str, case: Case, candidate: Candidate) -> list[tuple[str, int]]:
+    """Return the variables that choose a candidate, and their values; one with a ? may be missing.
+
+    MPICH 5 does some collectives inside a machine by itself, unless another variable sends them to the algorithms.
+
+    >>> settings_of("MPICH Version: 5.0.2", Case(1, "W0.0", "bcast", 4, 7, 100), Candidate(2, "nb"))
+    [('MPIR_CVAR_BCAST_INTRA_ALGORITHM', 2), ('?MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM', 0)]
+    """
+    offer = offered(library, case.collective)
+    if candidate == DEFAULT or offer is None:
+        return []
+    if not is_openmpi(library):
+        posix = offer.variable.replace("_INTRA_", "_POSIX_INTRA_")
+        return [(offer.variable, candidate.number), (f"?{posix}", 0)]
+    segment = [(f"{offer.variable}_segmentsize", candidate.segment_bytes)]
+    return [(offer.variable, candidate.number), *(segment if candidate.segment_bytes else [])]
+
+
+def excluded(library: str) -> str:
+    """Return the component of Open MPI that must not serve the candidates' communicators, "-": none.
+
+    From 5.0 on, coll/han comes before coll/tuned on several machines, so that the choice would not count.
+
+    >>> excluded("Open MPI v5.0.11"), excluded("Open MPI v4.1.4"), excluded("MPICH Version: 4.0.2")
+    ('^han', '-', '-')
+    """
+    known = library_of(library)
+    return "^han" if known and is_openmpi(library) and known[1] >= (5, 0) else "-"

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes cases to measure of the places of a plan: message sizes, and who was in which communicator at the same time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from commlens.algorithms.calls import collective_of
+from commlens.profile import meta
+from commlens.selection.members import comm_of
+from commlens.tune.model import Case
+from commlens.tune.plan import Place, Plan
+
+LARGEST = 2**31 - 1  # bytes of a rank in a call: counts in MPI are int
+FOREVER = 2**62
+
+Layout = tuple[tuple[int, ...], ...]
+"""Communicators that are active at the same time, each with the world ranks of its ranks."""
+
+Blocks = tuple[tuple[tuple[int, int], ...], ...]
+"""Bytes that each rank sends and receives in a call, by communicator and rank in it."""
+
+COMMS_SQL = """\
+SELECT comm.*, op.name AS creator_name,
+       (SELECT SUM(part.calls) FROM key_total AS part JOIN key ON key.id = part.key JOIN op AS called ON called.id = key.op
+         WHERE key.comm = comm.id AND called.name = ? AND key.bin = ?) AS calls,
+       (SELECT SUM(part.bytes_sent) FROM key_total AS part JOIN key ON key.id = part.key JOIN op AS called
+         ON called.id = key.op WHERE key.comm = comm.id AND called.name = ? AND key.bin = ?) AS sent,
+       (SELECT SUM(part.bytes_received) FROM key_total AS part JOIN key ON key.id = part.key JOIN op AS called
+         ON called.id = key.op WHERE key.comm = comm.id AND called.name = ? AND key.bin = ?) AS received
+  FROM comm LEFT JOIN op ON op.id = comm.creator
+ WHERE comm.family = ? AND comm.kind = 'intra' AND comm.size > 1
+ ORDER BY comm.id"""
+
+BYTES_SQL = """\
+SELECT cell.rank, SUM(cell.calls) AS calls, SUM(cell.bytes_sent) AS sent, SUM(cell.bytes_received) AS received
+  FROM key CROSS JOIN cell ON cell.key = key.id JOIN op ON op.id = key.op
+ WHERE key.comm = ? AND op.name = ? AND key.bin = ?
+ GROUP BY cell.rank"""
+
+SPREAD_SQL = """\
+SELECT spread.* FROM spread JOIN scope ON scope.id = spread.scope JOIN key ON key.id = scope.key JOIN op ON op.id = key.op
+ WHERE key.comm = ? AND op.name = ? AND key.bin = ? AND spread.counter IN ('bytes_sent', 'bytes_received')"""
+
+QUANTILES = ((0.0, "min"), (0.05, "p05"), (0.25, "p25"), (0.5, "p50"), (0.75, "p75"), (0.95, "p95"), (1.0, "max"))
+
+
+@dataclass(frozen=True)
+class Cases:
+    """The cases of a plan.
+
+    Attributes
+    ----------
+    cases : list of Case
+    layouts : list of Layout
+        One per case: the communicators of its family and size that existed at the same time.
+    blocks : list of Blocks or None
+        One per case: what each rank sends and receives; None where all blocks have the case's message size.
+    processes : int
+        Number of processes of the run.
+    library : str
+        First line of the text of MPI_Get_library_version.
+    notes : list of str
+        What could not be made as it was, one sentence each.
+    """
+
+    cases: list[Case] = field(default_factory=list)
+    layouts: list[Layout] = field(default_factory=list)
+    blocks: list[Blocks | None] = field(default_factory=list)
+    processes: int = 0
+    library: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+def read_cases(connection: sqlite3.Connection, plan: Plan) -> Cases:
+    """Return the cases of the places that are worth trying."""
+    processes = meta.number(meta.facts(connection), "ranks")
+    found = Cases(processes=processes, library=plan.library)
+    for place in plan.worth:
+        _add_place(connection, place, found)
+    return found
+
+
+def _add_place(connection: sqlite3.Connection, place: Place, found: Cases) -> None:
+    operation, bin = place.row["operation"], place.row["bin"]
+    collective = collective_of(operation) or ""
+    connection.row_factory = sqlite3.Row
+    named = (operation, bin) * 3
+    rows = [dict(row) for row in connection.execute(COMMS_SQL, (*named, place.row["family"]))]
+    for size in sorted({row["size"] for row in rows if row["calls"]}):
+        called = [row for row in rows if row["size"] == size and row["calls"]]
+        chosen, layout = together(called, size, found.processes)
+        if any(row["communicators"] > 1 or not row["members"] for row in chosen):
+            found.notes.append(
+                f"{place.row['communicator']}: the profile does not tell its members; they are taken to be "
+                "neighbours in MPI_COMM_WORLD."
+            )
+        message = message_bytes(collective, bin, size, called)
+        blocks = None
+        if bin == -1:
+            blocks = tuple(_blocks(connection, row, operation, bin, size, ranks) for row, ranks in zip(chosen, layout))
+        largest = message * (size if blocks is None else 1)
+        if largest > LARGEST:
+            found.notes.append(f"{place.row['communicator']} {operation}: not tried, a rank has more than 2 GiB in a call.")
+            continue
+        name = place.row["communicator"]
+        found.cases.append(Case(place.row["family"], name, collective, size, bin, message))
+        found.layouts.append(layout)
+        found.blocks.append(blocks)
+
+
+def together(rows: Sequence[Mapping[str, Any]], size: int, processes: int) -> tuple[list[Any], Layout]:
+    """Return communicators that existed at the same time and have no rank in common, and their world ranks.
+
+    It begins with the communicator with the most calls. A row that stands for several without their members is laid
+    out in blocks of neighbouring ranks.
+    """
+    order = sorted(rows, key=lambda row: (-row["calls"] / row["communicators"], row["id"]))
+    used: set[int] = set()
+    chosen: list[Any] = []
+    groups: list[tuple[int, ...]] = []
+    begin, end = 0, FOREVER
+    for row in order:
+        first = row["created_ns"] or 0
+        last = FOREVER if row["freed_ns"] is None else row["freed_ns"]
+        if chosen and (max(begin, first) >= min(end, last)):
+            continue
+        for ranks in _members(row, size, processes):
+            if used.isdisjoint(ranks):
+                used.update(ranks)
+                chosen.append(row)
+                groups.append(ranks)
+                begin, end = max(begin, first), min(end, last)
+    return chosen, tuple(groups)
+
+
+def _members(row: Mapping[str, Any], size: int, processes: int) -> list[tuple[int, ...]]:
+    """Return the world ranks of each communicator of a row."""
+    if row["members"] and row["communicators"] == 1:
+        named = {"communicators": 1, **row, "communicator": row["name"], "creator": row["creator_name"]}
+        ranks = tuple(int(rank) for rank in comm_of(named, processes).members)
+        if len(ranks) == size and len(set(ranks)) == size:
+            return [ranks]
+    number = max(1, min(row["communicators"], processes // size))
+    return [tuple(range(i * size, (i + 1) * size)) for i in range(number)]
+
+
+def message_bytes(collective: str, bin: int, size: int, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Return the mean message size of the calls, of v collectives the mean number of bytes that a rank sends.
+
+    >>> rows = [{"calls": 8, "sent": 8 * 4 * 100, "received": 8 * 4 * 100}]
+    >>> message_bytes("alltoall", 7, 4, rows), message_bytes("allreduce", 9, 4, rows), message_bytes("alltoallv", -1, 4, rows)
+    (100, 400, 400)
+    >>> rows = [{"calls": 8, "sent": 2 * 100, "received": 6 * 100}]
+    >>> message_bytes("bcast", 7, 4, rows), message_bytes("barrier", 0, 4, rows)
+    (100, 0)
+    """
+    calls = sum(row["calls"] for row in rows)
+    sent, received = sum(row["sent"] for row in rows), sum(row["received"] for row in rows)
+    if bin == 0 or not calls:
+        return 0
+    if bin == -1:
+        return round(max(sent, received) / calls)
+    total = {
+        # One of the ranks has the message, or it goes to all the others.
+        "bcast": sent * size,
+        "scatter": received,
+        "alltoall": sent / size,
+        "reduce_scatter_block": received,
+    }.get(collective, sent)
+    low, high = 1 << (bin - 1), (1 << bin) - 1
+    return int(min(max(round(total / calls), low), high))
+
+
+def _blocks(
+    connection: sqlite3.Connection, row: Mapping[str, Any], operation: str, bin: int, size: int, ranks: Sequence[int]
+) -> tuple[tuple[int, int], ...]:
+    """Return the bytes that each rank of a communicator sends and receives in a call."""
+    cells = {
+        cell["rank"]: cell for cell in map(dict, connection.execute(BYTES_SQL, (row["id"], operation, bin)))
+    }
+    if cells:
+        none = {"calls": 0, "sent": 0, "received": 0}
+        members = [cells.get(rank, none) for rank in ranks]
+        return tuple(
+            (round(cell["sent"] / max(1, cell["calls"])), round(cell["received"] / max(1, cell["calls"])))
+            for cell in members
+        )
+    spreads = {part["counter"]: part for part in map(dict, connection.execute(SPREAD_SQL, (row["id"], operation, bin)))}
+    calls = max(1.0, row["calls"] / row["communicators"] / size)
+    sent, received = (spread_values(spreads.get(name), size, calls) for name in ("bytes_sent", "bytes_received"))
+    return tuple(zip(sent, received))
+
+
+def spread_values(spread: Mapping[str, Any] | None, size: int, calls: float) -> list[int]:
+    """Return a value for each of `size` ranks, ascending, whose quantiles are those of a row of table spread.
+
+    >>> spread_values({"min": 0, "p05": None, "p25": None, "p50": None, "p75": None, "p95": None, "max": 400}, 3, 2.0)
+    [0, 100, 200]
+    """
+    if spread is None:
+        return [0] * size
+    known = [(share, spread[name]) for share, name in QUANTILES if spread[name] is not None]
+    at = np.linspace(0, 1, size)
+    values = np.interp(at, [share for share, _ in known], [value for _, value in known])
+    return [round(float(value) / calls) for value in values]

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the collectives of a plan with each algorithm: compiles the program, starts it, and keeps its times."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from commlens.algorithms.offered import library_of
+from commlens.base.errors import CommlensError
+from commlens.base.progress import announced
+from commlens.overhead.legs import HERE
+from commlens.tune.candidates import way_of
+from commlens.tune.cases import Cases
+from commlens.tune.measurements import HEADER, PLAN, TIMES, Measurements, plan_text, read_measurements
+
+SOURCE = Path(__file__).with_name("replay.c")
+PROGRAM = "replay"
+SAID = "replay.log"
+OURS = "commlens-replay: "
+AT_LAUNCH = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}
+"""Open MPI's variables for algorithms count only if this one is set when the job starts."""
+
+LAUNCHING = 3.0  # seconds kept for the start and the end of the job
+LEAST = 2.0  # seconds of measurement, however long the compiler took
+GRACE = 10.0  # seconds after the budget, until the job is ended
+
+
+def replay(
+    cases: Cases, launch: Sequence[str], folder: Path, *, budget_s: float = 60.0, seed: int = 1, announce: bool = True
+) -> Measurements:
+    """Measure the cases, or go on with a measurement of the same cases in this folder.
+
+    Parameters
+    ----------
+    launch : what `overhead.legs.split` returned
+    budget_s : seconds for all, with compiling and starting
+    announce : whether to show how long it takes
+
+    Raises
+    ------
+    CommlensError
+        No compiler, another MPI library or number of processes, a folder that cannot be written, a failed launch.
+    """
+    begin = time.monotonic()
+    if way_of(cases.library) is None:
+        raise CommlensError(
+            f"commlens does not know how to choose algorithms of {cases.library or 'an unknown MPI library'} while a job runs"
+        )
+    _make_folder(folder, plan_text(cases, seed))
+    if not cases.cases:
+        return read_measurements(folder)
+    program = compile_program(folder)
+    seconds = max(LEAST, budget_s - (time.monotonic() - begin) - LAUNCHING)
+    words = [str(folder.absolute() / name) for name in (PROGRAM, PLAN, TIMES)]
+    command = replaced(launch, [words[0], *words[1:], f"{seconds:.1f}"])
+    refused = _run(command, folder, program, cases.library, seconds, announce)
+    found = read_measurements(folder)
+    found.notes.extend(cases.notes)
+    found.notes.extend(f"{name} cannot be set while a job runs: its algorithms were not tried." for name in refused)
+    return found
+
+
+def replaced(launch: Sequence[str], program: Sequence[str]) -> list[str]:
+    """Return the command that starts a program in place of the application.
+
+    >>> replaced(["mpirun", "-n", "4", "{}", "./app", "input"], ["replay", "plan"])
+    ['mpirun', '-n', '4', 'replay', 'plan']
+    >>> replaced(["mpirun", "-n", "1", "{}", "./a", ":", "-n", "2", "{}", "./b", "1"], ["r"])
+    ['mpirun', '-n', '1', 'r', ':', '-n', '2', 'r']
+    """
+    words: list[str] = []
+    is_application = False
+    for word in launch:
+        if word == ":":
+            is_application = False
+        if word == HERE:
+            is_application = True
+            words += program
+        elif not is_application:
+            words.append(word)
+    return words
+
+
+def _make_folder(folder: Path, plan: str) -> None:
+    """Create the folder with the plan; leave what was measured for the same plan."""
+    path, times = folder / PLAN, folder / TIMES
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists() and path.read_text(encoding="utf-8") != plan:
+            raise CommlensError(f"{folder} has measurements of another plan: remove it, or choose another folder")
+        path.write_text(plan, encoding="utf-8")
+        text = times.read_bytes() if times.exists() else b""
+        with times.open("ab") as file:
+            if not text:
+                file.write(f"{HEADER}\n".encode())
+            elif not text.endswith(b"\n"):  # the last line was cut short
+                file.write(b"\n")
+    except OSError as error:
+        raise CommlensError(f"{folder}: cannot be written: {error.strerror}") from None
+
+
+def compile_program(folder: Path) -> Path:
+    """Compile the program into the folder, with $MPICC or mpicc.
+
+    Raises
+    ------
+    CommlensError
+        There is no compiler, or it fails.
+    """
+    compiler = shlex.split(os.environ.get("MPICC", "")) or ["mpicc"]
+    if shutil.which(compiler[0]) is None:
+        raise CommlensError(f"{compiler[0]}: no such compiler. Set MPICC to the mpicc of the MPI library of the run")
+    program = folder / PROGRAM
+    command = [*compiler, "-O2", "-o", str(program), str(SOURCE), "-lm"]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise CommlensError(f"{compiler[0]}: cannot be started: {error.strerror}") from None
+    if done.returncode != 0:
+        raise CommlensError(f"'{shlex.join(command)}' ended with {done.returncode}", done.stderr.splitlines()[:3])
+    return program
+
+
+def is_same_library(wanted: str, found: str) -> bool:
+    """Return whether two first lines of MPI_Get_library_version name the same library, major and minor version.
+
+    >>> is_same_library("Open MPI v4.1.4, package: a", "Open MPI v4.1.5, package: b"), is_same_library("Open MPI v4.1.4", "MPICH Version: 4.0")
+    (True, False)
+    """
+    first, second = library_of(wanted), library_of(found)
+    return first is not None and second is not None and (first[0].title, first[1]) == (second[0].title, second[1])
+
+
+def _run(command: Sequence[str], folder: Path, program: Path, library: str, seconds: float, announce: bool) -> list[str]:
+    """Run the job; return the names of variables that cannot be set."""
+    environment = {**os.environ, **AT_LAUNCH}
+    said = folder / SAID
+    with said.open("wb") as output, (folder / "replay.err").open("wb") as errors:
+        try:
+            job = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment
+            )
+        except OSError as error:
+            raise CommlensError(f"{command[0]}: cannot be started: {error.strerror}") from None
+        try:
+            ticks = _seconds(job, said, library, seconds)
+            for _ in announced(ticks, round(seconds), 2, "seconds of measurement") if announce else ticks:
+                pass
+        finally:
+            _end(job)
+    lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
+    _check(job.returncode, command, lines, folder / "replay.err")
+    program.unlink(missing_ok=True)
+    return sorted({line.partition(" ")[2] for line in lines if line.startswith("refused ")})
+
+
+def _seconds(job: subprocess.Popen[bytes], said: Path, library: str, seconds: float) -> Iterator[int]:
+    """Yield a number each second while the job runs; end one with another library, or one that does not end."""
+    until = time.monotonic() + seconds + GRACE
+    is_checked, second = False, 0
+    while True:
+        try:
+            job.wait(1.0)
+            _check_library(said, library)
+            return
+        except subprocess.TimeoutExpired:
+            second += 1
+        is_checked = is_checked or _check_library(said, library)
+        if time.monotonic() > until:
+            raise CommlensError("the replay did not end in time and was stopped; what it measured is kept")
+        yield second
+
+
+def _check_library(said: Path, library: str) -> bool:
+    """Refuse another library than that of the profile; return whether the job has named its own."""
+    with said.open(encoding="utf-8", errors="replace") as file:
+        names = [line[len("library ") :].strip() for line in file if line.startswith("library ")]
+    if names and not is_same_library(library, names[0]):
+        raise CommlensError(
+            f"the run used '{library}', but the replay '{names[0]}': set MPICC to the mpicc of the run's library"
+        )
+    if len(names) > 1:
+        raise CommlensError("the launcher and the mpicc belong to different MPI libraries: each process is alone. Set MPICC")
+    return bool(names)
+
+
+def _check(rc: int, command: Sequence[str], lines: Sequence[str], errors: Path) -> None:
+    """Refuse a job that failed, with its own words if it has said why."""
+    if rc == 0:
+        return
+    told = errors.read_text(encoding="utf-8", errors="replace").splitlines()
+    ours = [line.partition(OURS)[2] for line in told if OURS in line]
+    if ours:
+        raise CommlensError(ours[0])
+    raise CommlensError(f"'{shlex.join(command)}' ended with {rc}", [*lines, *told][-3:])
+
+
+def _end(job: subprocess.Popen[bytes]) -> None:
+    """End a job that still runs: its launcher ends the processes."""
+    if job.poll() is not None:
+        return
+    job.send_signal(signal.SIGTERM)
+    try:
+        job.wait(GRACE / 2)
+    except subprocess.TimeoutExpired:
+        job.kill()
+        job.wait()
