@@ -47,7 +47,15 @@ SPREAD_SQL = """\
 SELECT spread.* FROM spread JOIN scope ON scope.id = spread.scope JOIN key ON key.id = scope.key JOIN op ON op.id = key.op
  WHERE key.comm = ? AND op.name = ? AND key.bin = ? AND spread.counter IN ('bytes_sent', 'bytes_received')"""
 
-QUANTILES = ((0.0, "min"), (0.05, "p05"), (0.25, "p25"), (0.5, "p50"), (0.75, "p75"), (0.95, "p95"), (1.0, "max"))
+QUANTILES = (
+    (0.0, "min"),
+    (0.05, "p05"),
+    (0.25, "p25"),
+    (0.5, "p50"),
+    (0.75, "p75"),
+    (0.95, "p95"),
+    (1.0, "max"),
+)
 
 
 @dataclass(frozen=True)
@@ -103,10 +111,14 @@ def _add_place(connection: sqlite3.Connection, place: Place, found: Cases) -> No
         message = message_bytes(collective, bin, size, called)
         blocks = None
         if bin == -1:
-            blocks = tuple(_blocks(connection, row, operation, bin, size, ranks) for row, ranks in zip(chosen, layout))
+            blocks = tuple(
+                _blocks(connection, row, operation, bin, size, ranks) for row, ranks in zip(chosen, layout)
+            )
         largest = message * (size if blocks is None else 1)
         if largest > LARGEST:
-            found.notes.append(f"{place.row['communicator']} {operation}: not tried, a rank has more than 2 GiB in a call.")
+            found.notes.append(
+                f"{place.row['communicator']} {operation}: not tried, a rank has more than 2 GiB in a call."
+            )
             continue
         name = place.row["communicator"]
         found.cases.append(Case(place.row["family"], name, collective, size, bin, message))
@@ -178,7 +190,12 @@ def message_bytes(collective: str, bin: int, size: int, rows: Sequence[Mapping[s
 
 
 def _blocks(
-    connection: sqlite3.Connection, row: Mapping[str, Any], operation: str, bin: int, size: int, ranks: Sequence[int]
+    connection: sqlite3.Connection,
+    row: Mapping[str, Any],
+    operation: str,
+    bin: int,
+    size: int,
+    ranks: Sequence[int],
 ) -> tuple[tuple[int, int], ...]:
     """Return the bytes that each rank of a communicator sends and receives in a call."""
     cells = {
@@ -191,9 +208,14 @@ def _blocks(
             (round(cell["sent"] / max(1, cell["calls"])), round(cell["received"] / max(1, cell["calls"])))
             for cell in members
         )
-    spreads = {part["counter"]: part for part in map(dict, connection.execute(SPREAD_SQL, (row["id"], operation, bin)))}
+    spreads = {
+        part["counter"]: part
+        for part in map(dict, connection.execute(SPREAD_SQL, (row["id"], operation, bin)))
+    }
     calls = max(1.0, row["calls"] / row["communicators"] / size)
-    sent, received = (spread_values(spreads.get(name), size, calls) for name in ("bytes_sent", "bytes_received"))
+    sent, received = (
+        spread_values(spreads.get(name), size, calls) for name in ("bytes_sent", "bytes_received")
+    )
     return tuple(zip(sent, received))
 
 

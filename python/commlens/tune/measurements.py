@@ -118,7 +118,9 @@ def read_plan_file(path: Path) -> tuple[list[Case], list[list[Candidate]]]:
                 collective, at, _, family, bin, size, name = words
                 communicator = unquote(name[1:])
                 sizes.append(int(size))
-                cases.append(Case(int(family), communicator, collective, layout[int(at)], int(bin), int(size)))
+                cases.append(
+                    Case(int(family), communicator, collective, layout[int(at)], int(bin), int(size))
+                )
                 candidates.append([])
             elif kind == "candidate":
                 number, segment, label = words[0].split(":", 2)

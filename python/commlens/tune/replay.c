@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times collectives with each algorithm that a plan names: replay PLAN CSV SECONDS
 //
-// replay.py writes the plan, compiles this with the mpicc of the site and starts it. Each time is that from the start of
-// a window, which all processes have agreed on, to the latest return. The processes wait for the window by the clock: a
-// barrier would let them start one after the other. Every time is written; process 0 decides what is measured next.
+// replay.py writes the plan, compiles this with the mpicc of the site and starts it. Each time is that from the start
+// of a window, which all processes have agreed on, to the latest return. The processes wait for the window by the
+// clock: a barrier would let them start one after the other. Every time is written; process 0 decides what is measured
+// next.
 #define _GNU_SOURCE
 #include <limits.h>
 #include <math.h>
@@ -28,7 +29,7 @@ typedef struct {
   int settings, is_done, rounds;
   Setting setting[MOST_SETTINGS];
   MPI_Comm comm;
-  int64_t window;         // ns, of one repetition
+  int64_t window;                 // ns, of one repetition
   double last, sum, sum2, least;  // median of this round; its ratios to the default's in all rounds
 } Candidate;
 
@@ -36,7 +37,7 @@ typedef struct {
   char collective[NAME];
   int layout, candidates;
   int64_t bytes;
-  Candidate *candidate;
+  Candidate* candidate;
   int *sent, *received, *at_sent, *at_received;  // per rank of my communicator, in collectives with blocks of any size
   int64_t in, out;                               // bytes of my buffers
 } Case;
@@ -51,15 +52,15 @@ typedef struct {
 } Step;
 
 static int rank, processes, layouts, cases, is_dup, least_rounds = 8;
-static Layout *layout;
-static Case *list;
+static Layout* layout;
+static Case* list;
 static char *from, *to;
 static int64_t offset;  // of my clock to that of process 0, ns
 static int is_one_machine;
 static char exclude[NAME];  // component of Open MPI that would hide the choice
-static FILE *csv;
+static FILE* csv;
 
-static void fail(const char *format, ...) {
+static void fail(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   fprintf(stderr, "commlens-replay: ");
@@ -71,8 +72,8 @@ static void fail(const char *format, ...) {
   exit(3);
 }
 
-static void *take(size_t bytes) {
-  void *memory = calloc(bytes ? bytes : 1, 1);
+static void* take(size_t bytes) {
+  void* memory = calloc(bytes ? bytes : 1, 1);
   if (!memory) fail("no memory for %zu bytes", bytes);
   return memory;
 }
@@ -87,23 +88,23 @@ static int64_t now_ns(void) { return own_ns() - offset; }
 
 // ---- the plan: words, read by every process -------------------------------------------------------------------------
 
-static void word(FILE *file, char *text) {
+static void word(FILE* file, char* text) {
   if (fscanf(file, "%127s", text) != 1) fail("the plan ends early");
 }
 
-static int64_t number(FILE *file) {
+static int64_t number(FILE* file) {
   long long value;
   if (fscanf(file, "%lld", &value) != 1) fail("the plan has no number where one belongs");
   return value;
 }
 
-static void expect(FILE *file, const char *wanted) {
+static void expect(FILE* file, const char* wanted) {
   char text[NAME];
   word(file, text);
   if (strcmp(text, wanted)) fail("the plan has '%s' instead of '%s'", text, wanted);
 }
 
-static void read_layout(FILE *file, Layout *one) {
+static void read_layout(FILE* file, Layout* one) {
   int color = MPI_UNDEFINED;
   expect(file, "layout");
   int comms = (int)number(file);
@@ -122,15 +123,15 @@ static void read_layout(FILE *file, Layout *one) {
 }
 
 // The block from one rank of the communicator to another: in proportion to what the one sends and the other receives.
-static int block(const Case *one, const double *sends, const double *receives, double all, int source, int target) {
+static int block(const Case* one, const double* sends, const double* receives, double all, int source, int target) {
   if (!strncmp(one->collective, "alltoall", 8)) return all > 0 ? (int)(sends[source] * receives[target] / all) : 0;
   if (!strcmp(one->collective, "scatterv")) return source == 0 ? (int)receives[target] : 0;
   if (!strcmp(one->collective, "gatherv")) return target == 0 ? (int)sends[source] : 0;
   return (int)(!strcmp(one->collective, "reduce_scatter") ? receives[source] : sends[source]);
 }
 
-static void make_blocks(Case *one, const double *sends, const double *receives) {
-  const Layout *mine = &layout[one->layout];
+static void make_blocks(Case* one, const double* sends, const double* receives) {
+  const Layout* mine = &layout[one->layout];
   int n = mine->size;
   double all = 0;
   for (int i = 0; i < n; i++) all += sends[i];
@@ -146,7 +147,7 @@ static void make_blocks(Case *one, const double *sends, const double *receives) 
   if (!strcmp(one->collective, "reduce_scatter")) one->out = one->in;
 }
 
-static void read_blocks(FILE *file, Case *one) {
+static void read_blocks(FILE* file, Case* one) {
   expect(file, "blocks");
   int comms = (int)number(file);
   for (int i = 0; i < comms; i++) {
@@ -161,7 +162,7 @@ static void read_blocks(FILE *file, Case *one) {
   }
 }
 
-static void read_candidate(FILE *file, Candidate *one) {
+static void read_candidate(FILE* file, Candidate* one) {
   expect(file, "candidate");
   word(file, one->name);
   one->settings = (int)number(file);
@@ -175,7 +176,7 @@ static void read_candidate(FILE *file, Candidate *one) {
   one->least = 1e30;
 }
 
-static void read_case(FILE *file, Case *one) {
+static void read_case(FILE* file, Case* one) {
   expect(file, "case");
   word(file, one->collective);
   one->layout = (int)number(file);
@@ -184,9 +185,8 @@ static void read_case(FILE *file, Case *one) {
     char text[NAME];
     word(file, text);
   }
-  int64_t parts = strstr("gather scatter allgather alltoall reduce_scatter_block", one->collective)
-                      ? layout[one->layout].size
-                      : 1;
+  int64_t parts =
+      strstr("gather scatter allgather alltoall reduce_scatter_block", one->collective) ? layout[one->layout].size : 1;
   one->in = one->out = one->bytes * parts;
   if (one->bytes < 0) {
     one->in = one->out = 0;
@@ -197,9 +197,9 @@ static void read_case(FILE *file, Case *one) {
   for (int i = 0; i < one->candidates; i++) read_candidate(file, &one->candidate[i]);
 }
 
-static void read_plan(const char *path) {
+static void read_plan(const char* path) {
   char text[NAME];
-  FILE *file = fopen(path, "r");
+  FILE* file = fopen(path, "r");
   if (!file) fail("%s: cannot be read by process %d", path, rank);
   expect(file, "commlens-replay-1");
   expect(file, "processes");
@@ -224,7 +224,7 @@ static void read_plan(const char *path) {
 // ---- the algorithm --------------------------------------------------------------------------------------------------
 
 // Sets an integer variable and returns its former value in `before`; returns whether it was set.
-static int set_variable(const char *name, int value, int *before) {
+static int set_variable(const char* name, int value, int* before) {
   int index, count, is_set;
   MPI_T_cvar_handle handle;
   if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS) return 0;
@@ -236,10 +236,10 @@ static int set_variable(const char *name, int value, int *before) {
 }
 
 // Returns the name of a variable that cannot be set, or NULL. One whose name begins with ? may be missing.
-static const char *choose(Candidate *one) {
-  const char *missing = NULL;
+static const char* choose(Candidate* one) {
+  const char* missing = NULL;
   for (int i = 0; i < one->settings; i++) {
-    Setting *setting = &one->setting[i];
+    Setting* setting = &one->setting[i];
     int is_optional = setting->variable[0] == '?';
     setting->is_set = set_variable(setting->variable + is_optional, setting->value, &setting->before);
     if (!setting->is_set && !is_optional) missing = setting->variable;
@@ -247,18 +247,18 @@ static const char *choose(Candidate *one) {
   return missing;
 }
 
-static void restore(Candidate *one) {
+static void restore(Candidate* one) {
   for (int i = one->settings - 1; i >= 0; i--) {
-    Setting *setting = &one->setting[i];
+    Setting* setting = &one->setting[i];
     int is_optional = setting->variable[0] == '?';
     if (setting->is_set) set_variable(setting->variable + is_optional, setting->before, NULL);
   }
 }
 
-static void make_comm(const Case *one, Candidate *candidate) {
-  const Layout *mine = &layout[one->layout];
+static void make_comm(const Case* one, Candidate* candidate) {
+  const Layout* mine = &layout[one->layout];
   MPI_Info info = MPI_INFO_NULL;
-  const char *missing = choose(candidate);
+  const char* missing = choose(candidate);
   if (missing) {
     candidate->is_done = 1;
     if (rank == 0) printf("refused %s\n", missing);
@@ -289,8 +289,8 @@ static void prepare(void) {
 
 // ---- the collectives ------------------------------------------------------------------------------------------------
 
-static void call_equal(const Case *one, MPI_Comm comm) {
-  const char *name = one->collective;
+static void call_equal(const Case* one, MPI_Comm comm) {
+  const char* name = one->collective;
   int bytes = (int)one->bytes, is_double = bytes % 8 == 0, count = is_double ? bytes / 8 : bytes;
   MPI_Datatype type = is_double ? MPI_DOUBLE : MPI_BYTE;
   MPI_Op op = is_double ? MPI_SUM : MPI_BOR;
@@ -307,8 +307,8 @@ static void call_equal(const Case *one, MPI_Comm comm) {
   if (!strcmp(name, "reduce_scatter_block")) MPI_Reduce_scatter_block(from, to, count, type, op, comm);
 }
 
-static void call_blocks(const Case *one, MPI_Comm comm, MPI_Datatype *types) {
-  const char *name = one->collective;
+static void call_blocks(const Case* one, MPI_Comm comm, MPI_Datatype* types) {
+  const char* name = one->collective;
   int mine = layout[one->layout].position;
   const int *sent = one->sent, *received = one->received, *at_sent = one->at_sent, *at = one->at_received;
   if (!strcmp(name, "alltoallv")) MPI_Alltoallv(from, sent, at_sent, MPI_BYTE, to, received, at, MPI_BYTE, comm);
@@ -353,11 +353,11 @@ static int wait_until(int64_t start, int64_t window) {
   return is_late || now - start > 2000 + window / 50;
 }
 
-static void repeat(const Step *step, int64_t *ends, int64_t *late) {
-  Case *one = &list[step->which];
-  Candidate *candidate = &one->candidate[step->candidate];
+static void repeat(const Step* step, int64_t* ends, int64_t* late) {
+  Case* one = &list[step->which];
+  Candidate* candidate = &one->candidate[step->candidate];
   int size = layout[one->layout].size;
-  MPI_Datatype *types = take(sizeof(MPI_Datatype) * size);
+  MPI_Datatype* types = take(sizeof(MPI_Datatype) * size);
   for (int i = 0; i < size; i++) types[i] = MPI_BYTE;
   if (!is_dup) choose(candidate);
   for (int i = 0; i < step->repetitions; i++) {
@@ -376,7 +376,7 @@ static void repeat(const Step *step, int64_t *ends, int64_t *late) {
 }
 
 // One batch of repetitions on all processes; process 0 gets the times from the start to the latest end.
-static void batch(Step *step, int64_t *times, int64_t *late) {
+static void batch(Step* step, int64_t* times, int64_t* late) {
   int64_t ends[2 * MOST_REPETITIONS], most[2 * MOST_REPETITIONS];
   int n = (int)step->repetitions;
   repeat(step, ends, ends + n);
@@ -386,13 +386,13 @@ static void batch(Step *step, int64_t *times, int64_t *late) {
 
 // ---- process 0: what to measure next --------------------------------------------------------------------------------
 
-static int by_value(const void *a, const void *b) {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+static int by_value(const void* a, const void* b) {
+  int64_t x = *(const int64_t*)a, y = *(const int64_t*)b;
   return (x > y) - (x < y);
 }
 
 // The median of the repetitions that started in time; of all if none did.
-static double median(const int64_t *times, const int64_t *late, int n) {
+static double median(const int64_t* times, const int64_t* late, int n) {
   int64_t good[MOST_REPETITIONS];
   int count = 0;
   for (int i = 0; i < n; i++)
@@ -403,7 +403,7 @@ static double median(const int64_t *times, const int64_t *late, int n) {
 }
 
 static void measure(int round, int which, int k) {
-  Candidate *one = &list[which].candidate[k];
+  Candidate* one = &list[which].candidate[k];
   int64_t times[MOST_REPETITIONS], late[MOST_REPETITIONS];
   for (int try = 0; try < TRIES; try++) {
     int64_t fits = 4000000 / one->window, longest = 0;
@@ -431,9 +431,9 @@ static void measure(int round, int which, int k) {
 // Takes the medians of a round into the ratios; a candidate is done when certainly slower, or known well enough.
 static void conclude(void) {
   for (int i = 0; i < cases; i++) {
-    Candidate *base = &list[i].candidate[0];
+    Candidate* base = &list[i].candidate[0];
     for (int k = 1; k < list[i].candidates; k++) {
-      Candidate *one = &list[i].candidate[k];
+      Candidate* one = &list[i].candidate[k];
       if (one->is_done || one->last <= 0 || base->last <= 0) continue;
       double ratio = one->last / base->last;
       one->rounds++, one->sum += ratio, one->sum2 += ratio * ratio;
@@ -458,7 +458,7 @@ static void forget(void) {
     for (int k = 0; k < list[i].candidates; k++) list[i].candidate[k].last = 0;
 }
 
-static void shuffle(int *order, int n) {
+static void shuffle(int* order, int n) {
   for (int i = 0; i < n; i++) order[i] = i;
   for (int i = n - 1; i > 0; i--) {
     int other = (int)(drand48() * (i + 1)), kept = order[i];
@@ -467,8 +467,8 @@ static void shuffle(int *order, int n) {
 }
 
 // Takes the earlier measurements of an interrupted run; returns the number of the last round.
-static int read_earlier(const char *path) {
-  FILE *file = fopen(path, "r");
+static int read_earlier(const char* path) {
+  FILE* file = fopen(path, "r");
   int round, which, k, i, is_late, last_round = 0, last_which = -1, last_k = -1, n = 0;
   long long ns;
   int64_t times[MOST_REPETITIONS], late[MOST_REPETITIONS];
@@ -487,7 +487,7 @@ static int read_earlier(const char *path) {
   return last_round;
 }
 
-static void lead(const char *path, double seconds) {
+static void lead(const char* path, double seconds) {
   int64_t begin = own_ns(), until = begin + (int64_t)(seconds * 1e9);
   int tests = 0, open = 0, round = read_earlier(path), is_over = 0;
   for (int i = 0; i < cases; i++) tests += list[i].candidates - 1;
@@ -539,7 +539,7 @@ static void follow(void) {
   }
 }
 
-int main(int count, char **arguments) {
+int main(int count, char** arguments) {
   int provided, length, near;
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   MPI_Comm machine;

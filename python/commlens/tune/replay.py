@@ -33,7 +33,13 @@ GRACE = 10.0  # seconds after the budget, until the job is ended
 
 
 def replay(
-    cases: Cases, launch: Sequence[str], folder: Path, *, budget_s: float = 60.0, seed: int = 1, announce: bool = True
+    cases: Cases,
+    launch: Sequence[str],
+    folder: Path,
+    *,
+    budget_s: float = 60.0,
+    seed: int = 1,
+    announce: bool = True,
 ) -> Measurements:
     """Measure the cases, or go on with a measurement of the same cases in this folder.
 
@@ -63,7 +69,9 @@ def replay(
     refused = _run(command, folder, program, cases.library, seconds, announce)
     found = read_measurements(folder)
     found.notes.extend(cases.notes)
-    found.notes.extend(f"{name} cannot be set while a job runs: its algorithms were not tried." for name in refused)
+    found.notes.extend(
+        f"{name} cannot be set while a job runs: its algorithms were not tried." for name in refused
+    )
     return found
 
 
@@ -94,7 +102,9 @@ def _make_folder(folder: Path, plan: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if path.exists() and path.read_text(encoding="utf-8") != plan:
-            raise CommlensError(f"{folder} has measurements of another plan: remove it, or choose another folder")
+            raise CommlensError(
+                f"{folder} has measurements of another plan: remove it, or choose another folder"
+            )
         path.write_text(plan, encoding="utf-8")
         text = times.read_bytes() if times.exists() else b""
         with times.open("ab") as file:
@@ -116,15 +126,21 @@ def compile_program(folder: Path) -> Path:
     """
     compiler = shlex.split(os.environ.get("MPICC", "")) or ["mpicc"]
     if shutil.which(compiler[0]) is None:
-        raise CommlensError(f"{compiler[0]}: no such compiler. Set MPICC to the mpicc of the MPI library of the run")
+        raise CommlensError(
+            f"{compiler[0]}: no such compiler. Set MPICC to the mpicc of the MPI library of the run"
+        )
     program = folder / PROGRAM
     command = [*compiler, "-O2", "-o", str(program), str(SOURCE), "-lm"]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+        )
     except OSError as error:
         raise CommlensError(f"{compiler[0]}: cannot be started: {error.strerror}") from None
     if done.returncode != 0:
-        raise CommlensError(f"'{shlex.join(command)}' ended with {done.returncode}", done.stderr.splitlines()[:3])
+        raise CommlensError(
+            f"'{shlex.join(command)}' ended with {done.returncode}", done.stderr.splitlines()[:3]
+        )
     return program
 
 
@@ -135,10 +151,16 @@ def is_same_library(wanted: str, found: str) -> bool:
     (True, False)
     """
     first, second = library_of(wanted), library_of(found)
-    return first is not None and second is not None and (first[0].title, first[1]) == (second[0].title, second[1])
+    return (
+        first is not None
+        and second is not None
+        and (first[0].title, first[1]) == (second[0].title, second[1])
+    )
 
 
-def _run(command: Sequence[str], folder: Path, program: Path, library: str, seconds: float, announce: bool) -> list[str]:
+def _run(
+    command: Sequence[str], folder: Path, program: Path, library: str, seconds: float, announce: bool
+) -> list[str]:
     """Run the job; return the names of variables that cannot be set."""
     environment = {**os.environ, **AT_LAUNCH}
     said = folder / SAID
@@ -187,7 +209,9 @@ def _check_library(said: Path, library: str) -> bool:
             f"the run used '{library}', but the replay '{names[0]}': set MPICC to the mpicc of the run's library"
         )
     if len(names) > 1:
-        raise CommlensError("the launcher and the mpicc belong to different MPI libraries: each process is alone. Set MPICC")
+        raise CommlensError(
+            "the launcher and the mpicc belong to different MPI libraries: each process is alone. Set MPICC"
+        )
     return bool(names)
 
 

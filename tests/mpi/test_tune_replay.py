@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The replay on real libraries: its communicators, calls, sizes and algorithms, as commlens itself counts them."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from harness import Mpi
+
+from commlens.base.errors import CommlensError
+from commlens.cli import commlens
+from commlens.overhead.legs import HERE
+from commlens.tune import replay as module
+from commlens.tune.cases import Cases
+from commlens.tune.measurements import PLAN, TIMES, plan_text, read_measurements
+from commlens.tune.model import Case
+
+ROWS = ((0, 1), (3, 2))
+RANKS = 4
+
+
+def library_of(mpi: Mpi) -> str:
+    name = "Open MPI v" if mpi.family == "openmpi" else "MPICH Version: "
+    return f"{name}{mpi.release}"
+
+
+def planned(mpi: Mpi, *cases: Case, blocks: object = None, processes: int = RANKS) -> Cases:
+    layouts = [ROWS if case.comm_size == 2 else (tuple(range(RANKS)),) for case in cases]
+    return Cases(list(cases), layouts, [blocks] * len(cases), processes, library_of(mpi))  # type: ignore[list-item]
+
+
+def compiled(mpi: Mpi, folder: Path) -> list[str]:
+    """Return the program, without replay.py."""
+    program = mpi.compile(module.SOURCE, None, "-lm")
+    return [str(program), str(folder / PLAN), str(folder / TIMES)]
+
+
+def launched(
+    mpi: Mpi, cases: Cases, folder: Path, monkeypatch: pytest.MonkeyPatch, budget_s: float, ranks: int = RANKS
+) -> module.Measurements:
+    for name, value in mpi.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MPICC", " ".join([mpi.compilers["c"], *mpi.flags]))
+    launch = [mpi.launcher, "-n", str(ranks), HERE, "./application", "input"]
+    return module.replay(cases, launch, folder, budget_s=budget_s, announce=False)
+
+
+def test_it_makes_the_calls_of_the_plan(mpi: Mpi, tmp_path: Path) -> None:
+    """Two rows of two ranks gather 300 bytes of each; the v form has the bytes of each rank."""
+    cases = Cases(
+        [Case(2, "s*.1", "allgather", 2, 9, 300), Case(1, "W0.0", "alltoallv", 4, -1, 1000)],
+        [ROWS, (tuple(range(RANKS)),)],
+        [None, (((400, 400), (400, 400), (800, 0), (0, 800)),)],
+        RANKS,
+        library_of(mpi),
+    )
+    (tmp_path / PLAN).write_text(plan_text(cases, 1), encoding="utf-8")
+    done = mpi.run(
+        RANKS,
+        [*compiled(mpi, tmp_path), "0.5"],
+        {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "COMMLENS_MATRIX": "all"},
+    )
+    assert done.rc == 0, done
+    found = read_measurements(tmp_path)
+    with closing(sqlite3.connect(done.profile)) as connection:
+        rows = connection.execute(
+            "SELECT comm.size, op.name, key.bin, cell.rank, SUM(calls), SUM(bytes_sent), SUM(bytes_received) FROM cell "
+            "JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op "
+            "WHERE op.name IN ('MPI_Allgather', 'MPI_Alltoallv') GROUP BY comm.size, op.name, key.bin, cell.rank"
+        ).fetchall()
+    gathers = sum(1 for one in found.times if one.case == 0)
+    exchanges = sum(1 for one in found.times if one.case == 1)
+    assert {tuple(row) for row in rows if row[1] == "MPI_Allgather"} == {
+        (2, "MPI_Allgather", 9, rank, gathers, 300 * gathers, 600 * gathers) for rank in range(RANKS)
+    }
+    totals = {row[3]: (row[4], round(row[5] / row[4]), round(row[6] / row[4])) for row in rows if row[1] != "MPI_Allgather"}
+    assert totals == {
+        0: (exchanges, 400, 400), 1: (exchanges, 400, 400), 2: (exchanges, 800, 0), 3: (exchanges, 0, 800),
+    }  # fmt: skip
+    if mpi.family == "openmpi":
+
+
+def test_it_goes_on_after_an_interruption(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = planned(mpi, Case(1, "W0.0", "alltoall", 4, 10, 1000))
+    first = launched(mpi, cases, tmp_path, monkeypatch, 5.5)
+    with (tmp_path / TIMES).open("a", encoding="utf-8") as file:
+        file.write("99,0,0,0")  # a line that a kill has cut short
+    second = launched(mpi, cases, tmp_path, monkeypatch, 5.5)
+    assert first.times
+    assert second.times[: len(first.times)] == first.times
+    rest = second.times[len(first.times) :]
+    assert all(one.round > first.times[-1].round for one in rest)
+
+
+def test_a_budget_is_kept(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = planned(mpi, *(Case(1, "W0.0", name, 4, 15, 20000) for name in ("bcast", "allreduce", "alltoall")))
+    begin = time.monotonic()
+    found = launched(mpi, cases, tmp_path, monkeypatch, 6.0)
+    assert time.monotonic() - begin < 30
+    assert found.times
+
+
+def test_another_number_of_processes_or_library_is_refused(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case(1, "W0.0", "barrier", 4, 0, 0)
+    with pytest.raises(CommlensError, match="3 processes were started, but the profile has 4"):
+        launched(mpi, planned(mpi, case), tmp_path / "a", monkeypatch, 5, ranks=3)
+    other = "MPICH Version: 4.0" if mpi.family == "openmpi" else "Open MPI v4.1.4"
+    with pytest.raises(CommlensError, match="set MPICC to the mpicc of the run's library"):
+        launched(mpi, Cases([case], [((0, 1, 2, 3),)], [None], 4, other), tmp_path / "b", monkeypatch, 5)
+
+
+def test_a_launcher_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mpi: Mpi) -> None:
+    assert shutil.which("false")
+    monkeypatch.setenv("MPICC", " ".join([mpi.compilers["c"], *mpi.flags]))
+    cases = planned(mpi, Case(1, "W0.0", "barrier", 4, 0, 0))
+    with pytest.raises(CommlensError, match="'false .*' ended with 1"):
+        module.replay(cases, ["false", HERE, "./application"], tmp_path, announce=False)
+
+
+def test_it_compiles_without_warnings(mpi: Mpi, tmp_path: Path) -> None:
+    command = [mpi.compilers["c"], *mpi.flags, "-Wall", "-Wextra", "-fsyntax-only", str(module.SOURCE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_open_mpi_runs_the_algorithm_of_the_candidate(mpi: Mpi, tmp_path: Path, number: int) -> None:
+    """The plan is cut down to one candidate, so that the messages below MPI are those of its algorithm alone."""
+    if mpi.family != "openmpi":
+        pytest.skip("only Open MPI shows the messages inside collectives")
+    cases = planned(mpi, Case(1, "W0.0", "allgather", 4, 7, 100))
+    lines = plan_text(cases, 1).splitlines()
+    head = lines[: lines.index(next(line for line in lines if line.startswith("case "))) + 1]
+    chosen = next(line for line in lines if line.startswith(f"candidate {number}:"))
+    (tmp_path / PLAN).write_text("\n".join([*head, "2", chosen, chosen]) + "\n", encoding="utf-8")
+    settings = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "COMMLENS_MATRIX": "all"}
+    done = mpi.run(RANKS, [*compiled(mpi, tmp_path), "0.3"], settings)
+    assert done.rc == 0, done
+    said = CliRunner().invoke(commlens, ["algorithms", str(done.profile), "--op", "allgather"]).output
+    assert {1: "linear", 2: "bruck", 4: "ring"}[number] in said, said
