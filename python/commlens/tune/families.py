@@ -7,7 +7,8 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 
-from commlens.tune.model import Choice, RuleSet
+from commlens.tune.model import Choice
+from commlens.tune.rules.rule_set import RuleSet
 
 RULES = "families.rules"
 """Name of the rules file."""

@@ -85,25 +85,3 @@ class Choice:
     low: float
     high: float
     rounds: int
-
-
-@dataclass(frozen=True)
-class RuleSet:
-    """Rules for an MPI library.
-
-    Attributes
-    ----------
-    files : dict of str
-        Content of each file, by name.
-    variables : dict of str
-        Environment of the job; {folder} stands for the absolute folder of the files.
-    kept : list of Choice
-        Choices that the rules contain.
-    refused : list of (Choice, str)
-        Choices that no rule can express, with the reason.
-    """
-
-    files: dict[str, str]
-    variables: dict[str, str]
-    kept: list[Choice]
-    refused: list[tuple[Choice, str]]
