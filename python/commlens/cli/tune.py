@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 from rich.text import Text
 
+from commlens.base.errors import CommlensError
 from commlens.cli.options import (
+    OutputPath,
     comm_option,
     format_option,
     op_option,
@@ -19,11 +24,51 @@ from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 from commlens.selection import names
 
+if TYPE_CHECKING:
+    import sqlite3
+
+    from commlens.tune.model import Choice
+    from commlens.tune.plan import Plan
+
 DEFAULT_TOP = 10
+DEFAULT_BUDGET = 60
+DEFAULT_RUNS = 20
+STEPS = ("plan", "replay", "rules", "proof")
 
 
 @click.command()
 @profile_argument
+@click.argument("command", nargs=-1, metavar="[-- LAUNCHER... APPLICATION...]")
+@click.option(
+    "--until",
+    type=click.Choice(STEPS),
+    metavar="STEP",
+    help="Stop after this step: plan, replay, rules or proof.  [default: proof with an application, else plan]",
+)
+@click.option(
+    "--to",
+    "folder",
+    type=OutputPath(),
+    metavar="DIR",
+    help="Folder for the measurements, the rules and the proof. A second command goes on with what it contains.  [default: "
+    "the name of PROFILE with .tune]",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(5, 86400),
+    default=DEFAULT_BUDGET,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time for the replay.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(6, 1000),
+    default=DEFAULT_RUNS,
+    show_default=True,
+    metavar="N",
+    help="Number of rounds of the proof. Each runs the application three times.",
+)
 @comm_option
 @op_option("these collectives")
 @top_option(
@@ -34,13 +79,30 @@ DEFAULT_TOP = 10
 @sql_option
 def tune(
     profile: str,
+    command: tuple[str, ...],
+    until: str | None,
+    folder: Path | None,
+    budget: int,
+    runs: int,
     comms: tuple[str, ...],
     operations: tuple[str, ...],
     top: int,
     style: str,
     show_sql: bool,
 ) -> None:
-    """Show for which collectives in PROFILE another algorithm could pay.
+    r"""Find faster algorithms for the collectives in PROFILE, and prove them.
+
+    Without an application, shows for which collectives another algorithm could pay. 'commlens tune profile.db -- mpirun
+    -n 8 ./app input' goes on:
+
+    \b
+    replay  A small MPI program, compiled with mpicc (or $MPICC), makes the
+            communicators of the profile and measures these collectives with
+            each algorithm of the library, in random order.
+    rules   What is faster with certainty becomes settings of the MPI library.
+    proof   The application runs with and without them, in random order. Rules
+            that make a call slower are taken out. If nothing is faster with
+            certainty, the answer is to leave it, and the rules are removed.
 
     Another algorithm shortens the operation, not the waiting for late ranks. For each family of communicators, blocking
     collective and message size, the table shows how much time another algorithm could save at most. Rows that could save
@@ -61,11 +123,25 @@ def tune(
     offered say how to choose, and from what.
     """
     from commlens.tune.plan import read_plan
-    from commlens.tune.text import draw, head_text, note_sentences
 
+    until = until or ("proof" if command else "plan")
+    if until != "plan" and not command:
+        raise click.UsageError("no application: commlens tune PROFILE -- mpirun -n 8 ./app")
+    if command and (style != "table" or show_sql):
+        raise click.UsageError("--format and --sql are for the plan: omit the application")
     with open_profile(profile) as connection:
         names.check_communicators(connection, comms)
         plan = read_plan(connection, comms, names.matching_operations(connection, operations))
+        show_plan(plan, top, style, show_sql=show_sql)
+        if until != "plan" and plan.worth:
+            place = folder or Path(profile).with_suffix(".tune")
+            tune_steps(connection, plan, command, place, until, budget, runs)
+
+
+def show_plan(plan: Plan, top: int, style: str, *, show_sql: bool) -> None:
+    """Print where another algorithm could pay."""
+    from commlens.tune.text import draw, head_text, note_sentences
+
     screen = Screen()
     if show_sql:
         for name, statement in plan.statements:
@@ -82,3 +158,85 @@ def tune(
             screen.lines([Text(""), *draw(plan, top or None).lines(screen.width)])
             for sentence in note_sentences(plan, plan.worth[: top or None]):
                 screen.lines([Text(""), *fold("", sentence, screen.width, "dim")])
+
+
+def tune_steps(
+    connection: sqlite3.Connection,
+    plan: Plan,
+    command: tuple[str, ...],
+    folder: Path,
+    until: str,
+    budget: int,
+    runs: int,
+) -> None:
+    """Measure, choose, write and prove, as far as asked for; print the result of each step."""
+    from commlens.overhead.legs import split
+    from commlens.overhead.measure import interruptible
+    from commlens.tune.cases import read_cases
+    from commlens.tune.decide import decide
+    from commlens.tune.replay import replay
+    from commlens.tune.steps_text import draw_measured, measured_text
+
+    launch = split(command)
+    screen = Screen()
+    try:
+        with interruptible():
+            measured = replay(read_cases(connection, plan), launch, folder, budget_s=budget)
+            choices = decide(measured)
+            screen.lines([Text(""), *fold("", measured_text(measured, choices), screen.width, "bold")])
+            screen.lines([Text(""), *draw_measured(measured, choices).lines(screen.width)])
+            for note in measured.notes:
+                screen.lines(fold("", note, screen.width, "dim"))
+            if until != "replay" and choices:
+                prove_choices(
+                    connection, plan.library, choices, launch, folder, runs if until == "proof" else 0
+                )
+    except KeyboardInterrupt:
+        raise CommlensError(
+            f"stopped; {folder} has what was measured, and the same command goes on"
+        ) from None
+
+
+def prove_choices(
+    connection: sqlite3.Connection,
+    library: str,
+    choices: list[Choice],
+    launch: list[str],
+    folder: Path,
+    runs: int,
+) -> None:
+    """Write the rules, and prove them by a number of runs; 0: only write them."""
+    from commlens.tune import steps
+    from commlens.tune.rules import page
+    from commlens.tune.steps_text import proof_lines, rules_lines
+
+    screen = Screen()
+    while True:
+        rules = steps.make_rules(connection, choices, library)
+        text = page(rules, library, folder.absolute())
+        steps.store_rules(rules, text, folder)
+        screen.lines([Text("")])
+        for line in rules_lines(rules, folder):
+            screen.lines(fold("", line, screen.width))
+        if not rules.kept or not runs:
+            return
+        proof = steps.prove_rules(rules, launch, folder, runs)
+        lines = proof_lines(proof)
+        screen.lines([Text(""), *fold("", lines[0], screen.width, "bold")])
+        for line in lines[1:]:
+            screen.lines(fold("", line, screen.width))
+        rest = steps.without(choices, proof.slower)
+        proven = "\n".join(
+            [text, "## What runs of the application show", "", *(f"- {line.strip()}" for line in lines), ""]
+        )
+        steps.store_rules(rules, proven, folder)
+        if not proof.is_kept:
+            steps.remove_rules(rules, folder)
+        if not proof.slower or not rest or len(rest) == len(choices):
+            return
+        screen.lines(
+            fold(
+                "", "Rules that make a call slower are taken out, and the others proven again.", screen.width
+            )
+        )
+        choices = rest

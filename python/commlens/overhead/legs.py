@@ -190,7 +190,7 @@ def split(command: Sequence[str]) -> list[str]:
             words = words[:1] + _split_launch(words[1:])
     for i, word in enumerate(words):
         if word == HERE and i + 1 < len(words) and Path(words[i + 1]).name == "commlens-run":
-            raise CommlensError("omit commlens-run: commlens overhead adds it itself")
+            raise CommlensError("omit commlens-run: it is added where it is needed")
     return words
 
 

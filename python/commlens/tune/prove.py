@@ -31,12 +31,6 @@ Rounds = Callable[[int, int], Iterable[Run]]
 """Yields the runs of a number of rounds with a seed, those of the warm-up first."""
 
 
-def tuned_tool(variables: Mapping[str, str], folder: Path, name: str = TUNED) -> Tool:
-    """Return the leg with these variables; {folder} in a value stands for the absolute folder of the rules."""
-    inserted = {key: value.replace("{folder}", str(folder.absolute())) for key, value in variables.items()}
-    return Tool(name, variables=inserted)
-
-
 def subject(tools: Sequence[Tool], launch: Sequence[str], files: Mapping[str, str]) -> str:
     """Return what a proof is about, as text; files: name and content of each rules file."""
     digest = hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
