@@ -80,11 +80,14 @@ def test_it_makes_the_calls_of_the_plan(mpi: Mpi, tmp_path: Path) -> None:
     assert {tuple(row) for row in rows if row[1] == "MPI_Allgather"} == {
         (2, "MPI_Allgather", 9, rank, gathers, 300 * gathers, 600 * gathers) for rank in range(RANKS)
     }
-    totals = {row[3]: (row[4], round(row[5] / row[4]), round(row[6] / row[4])) for row in rows if row[1] != "MPI_Allgather"}
+    totals = {
+        row[3]: (row[4], round(row[5] / row[4]), round(row[6] / row[4]))
+        for row in rows
+        if row[1] != "MPI_Allgather"
+    }
     assert totals == {
         0: (exchanges, 400, 400), 1: (exchanges, 400, 400), 2: (exchanges, 800, 0), 3: (exchanges, 0, 800),
     }  # fmt: skip
-    if mpi.family == "openmpi":
 
 
 def test_it_goes_on_after_an_interruption(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +103,9 @@ def test_it_goes_on_after_an_interruption(mpi: Mpi, tmp_path: Path, monkeypatch:
 
 
 def test_a_budget_is_kept(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = planned(mpi, *(Case(1, "W0.0", name, 4, 15, 20000) for name in ("bcast", "allreduce", "alltoall")))
+    cases = planned(
+        mpi, *(Case(1, "W0.0", name, 4, 15, 20000) for name in ("bcast", "allreduce", "alltoall"))
+    )
     begin = time.monotonic()
     found = launched(mpi, cases, tmp_path, monkeypatch, 6.0)
     assert time.monotonic() - begin < 30
@@ -132,7 +137,7 @@ def test_it_compiles_without_warnings(mpi: Mpi, tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.parametrize("number", [2, 3, 4])
 def test_open_mpi_runs_the_algorithm_of_the_candidate(mpi: Mpi, tmp_path: Path, number: int) -> None:
     """The plan is cut down to one candidate, so that the messages below MPI are those of its algorithm alone."""
     if mpi.family != "openmpi":
@@ -146,4 +151,4 @@ def test_open_mpi_runs_the_algorithm_of_the_candidate(mpi: Mpi, tmp_path: Path, 
     done = mpi.run(RANKS, [*compiled(mpi, tmp_path), "0.3"], settings)
     assert done.rc == 0, done
     said = CliRunner().invoke(commlens, ["algorithms", str(done.profile), "--op", "allgather"]).output
-    assert {1: "linear", 2: "bruck", 4: "ring"}[number] in said, said
+    assert {2: "bruck", 3: "recursive_doubling", 4: "ring"}[number] in said, said

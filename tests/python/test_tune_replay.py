@@ -162,10 +162,10 @@ def test_errors_name_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(CommlensError, match="does not know how to choose algorithms of MPI of tomorrow"):
         replay(Cases(library="MPI of tomorrow 1.0"), [], tmp_path)
     monkeypatch.setenv("MPICC", "/no/mpicc")
-    with pytest.raises(CommlensError, match="/no/mpicc: no such compiler. Set MPICC"):
+    with pytest.raises(CommlensError, match=r"/no/mpicc: no such compiler\. Set MPICC"):
         compile_program(tmp_path)
     monkeypatch.setenv("MPICC", "false")
-    with pytest.raises(CommlensError, match="'false -O2 .* ended with 1"):
+    with pytest.raises(CommlensError, match=r"'false -O2 .* ended with 1"):
         replay(cases, [], tmp_path)
     (tmp_path / PLAN).write_text("another", encoding="utf-8")
     with pytest.raises(CommlensError, match="has measurements of another plan"):

@@ -185,8 +185,8 @@ def message_bytes(collective: str, bin: int, size: int, rows: Sequence[Mapping[s
         "alltoall": sent / size,
         "reduce_scatter_block": received,
     }.get(collective, sent)
-    low, high = 1 << (bin - 1), (1 << bin) - 1
-    return int(min(max(round(total / calls), low), high))
+    mean = round(float(total) / calls)
+    return min(max(mean, 1 << (bin - 1)), (1 << bin) - 1)
 
 
 def _blocks(

@@ -71,7 +71,7 @@ def nothing_text(plan: Plan) -> str:
     most = plan.places[0]
     if most.gain_share is None or most.gain_share >= LEAST_GAIN:
         return (
-            f"nothing to try: another algorithm saves at most {time_text(most.gain_max_ns / max(1, most.ranks))} per rank in "
+            f"nothing to try: another algorithm saves at most {time_text(most.gain_max_ns // max(1, most.ranks))} per rank in "
             f"one place, {most.row['operation']} in {most.row['communicator']}; a run does not show less than "
             f"{time_text(LEAST_NS)}"
         )
