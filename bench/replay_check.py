@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.apps import PROGRAMS  # noqa: E402
 from bench.run import ENVIRONMENT, launch  # noqa: E402
+
 from commlens.overhead.legs import split  # noqa: E402
 from commlens.profile import open_profile  # noqa: E402
 from commlens.tune.cases import read_cases  # noqa: E402

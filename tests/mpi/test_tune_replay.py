@@ -116,10 +116,10 @@ def test_another_number_of_processes_or_library_is_refused(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = Case(1, "W0.0", "barrier", 4, 0, 0)
-    with pytest.raises(CommlensError, match="3 processes were started, but the profile has 4"):
+    with pytest.raises(CommlensError, match=r"3 processes were started, but the profile has 4"):
         launched(mpi, planned(mpi, case), tmp_path / "a", monkeypatch, 5, ranks=3)
     other = "MPICH Version: 4.0" if mpi.family == "openmpi" else "Open MPI v4.1.4"
-    with pytest.raises(CommlensError, match="set MPICC to the mpicc of the run's library"):
+    with pytest.raises(CommlensError, match=r"set MPICC to the mpicc of the run's library"):
         launched(mpi, Cases([case], [((0, 1, 2, 3),)], [None], 4, other), tmp_path / "b", monkeypatch, 5)
 
 
@@ -127,7 +127,7 @@ def test_a_launcher_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     assert shutil.which("false")
     monkeypatch.setenv("MPICC", " ".join([mpi.compilers["c"], *mpi.flags]))
     cases = planned(mpi, Case(1, "W0.0", "barrier", 4, 0, 0))
-    with pytest.raises(CommlensError, match="'false .*' ended with 1"):
+    with pytest.raises(CommlensError, match=r"'false .*' ended with 1"):
         module.replay(cases, ["false", HERE, "./application"], tmp_path, announce=False)
 
 

@@ -153,7 +153,7 @@ def test_damaged_lines_do_not_count(tmp_path: Path, line: str) -> None:
 )
 def test_a_damaged_plan_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / PLAN).write_text(text, encoding="utf-8")
-    with pytest.raises(CommlensError, match="damaged; remove it"):
+    with pytest.raises(CommlensError, match=r"damaged; remove it"):
         read_measurements(tmp_path)
 
 
