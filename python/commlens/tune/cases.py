@@ -172,8 +172,8 @@ def message_bytes(collective: str, bin: int, size: int, rows: Sequence[Mapping[s
     >>> message_bytes("bcast", 7, 4, rows), message_bytes("barrier", 0, 4, rows)
     (100, 0)
     """
-    calls = sum(row["calls"] for row in rows)
-    sent, received = sum(row["sent"] for row in rows), sum(row["received"] for row in rows)
+    calls = sum(int(row["calls"]) for row in rows)
+    sent, received = (sum(int(row[name]) for row in rows) for name in ("sent", "received"))
     if bin == 0 or not calls:
         return 0
     if bin == -1:
