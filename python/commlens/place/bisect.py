@@ -18,7 +18,8 @@ from commlens.place.objective import Graph
 SMALL = 48  # vertices of a part that are no longer merged
 STALLED = 0.9  # of the vertices that may remain after merging
 HEAVIEST = 64  # ranks of a merged vertex
-POWER_STEPS = 60
+POWER_STEPS, FEW_STEPS = 300, 60  # of small graphs, and of those with more than MANY vertices
+MANY = 5000
 SWAP_ROUNDS = 12
 NOISE = 1e-6  # relative to the traffic: decides between equals
 
@@ -187,7 +188,7 @@ def _by_fiedler(parts: Parts, random: Random) -> Ints:
     mass = np.where(degree > 0, degree, 1.0)
     share = graph.weight / mass[graph.row]
     whole = np.bincount(part, weights=mass)
-    for _ in range(POWER_STEPS):
+    for _ in range(POWER_STEPS if graph.size <= MANY else FEW_STEPS):
         value = value - (np.bincount(part, weights=mass * value) / whole)[part]
         spread = np.bincount(graph.row, weights=share * value[graph.column], minlength=graph.size)
         value = 0.5 * (value + np.where(degree > 0, spread, value))

@@ -22,7 +22,7 @@ SEED = 1
 SPARE = 2  # times as many slots as ranks that are considered at most
 SMALL_MACHINE = 64  # slots that are always considered
 
-STARTS = ((128, 8, 150), (512, 4, 60), (1024, 3, 30), (DENSE, 2, 0))
+STARTS = ((128, 8, 150), (512, 24, 30), (1024, 12, 60), (DENSE, 3, 0))
 """Up to a number of slots: how many divisions to try, and how many kicks each gets. Larger machines: one, none."""
 
 
