@@ -4,7 +4,7 @@
     PYTHONPATH=python .venv/bin/python bench/placement.py [--large]
 
 Shuffled stencils on nodes of two sockets, without knowledge of their grid. --large: 10^5 ranks with 26 neighbours. If the
-package kahip is installed, its process mapping of the same instance is measured, too.
+package kahip is installed, its partitioning into nodes is measured, too.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 
 from commlens.matrix.patterns import Grid
 from commlens.place.grids import blocks
-from commlens.place.machine import Machine, build, regular
+from commlens.place.machine import build, regular
 from commlens.place.mapper import place
-from commlens.place.objective import Graph, cost, lower_bound
+from commlens.place.objective import Graph, by_level, cost, lower_bound
 
 CASES = (
     ((8, 8), (4, 2, 8)),
@@ -51,28 +51,23 @@ def stencil(dims: tuple[int, ...], *, box: bool) -> tuple[Graph, np.ndarray]:
     return Graph.of_entries(size, row, column, np.ones(len(row))), np.argsort(rank)
 
 
-def by_kahip(graph: Graph, machine: Machine, shape: tuple[int, int, int]) -> str:
-    """Return cost and time of KaHIP's process mapping to sockets; cores of a socket are equally far."""
+def by_kahip(graph: Graph, nodes: int) -> str:
+    """Return the traffic between nodes, and the time, of KaHIP's partitioning into equal nodes.
+
+    The Python package has no process mapping.
+    """
     if find_spec("kahip") is None:
         return "not installed"
     kahip = import_module("kahip")
-    nodes, sockets, cores = shape
-    begin = time.perf_counter()
-    # Distances of commlens: 3 in a socket, 4 in a node, 20 between nodes.
-    _, part = kahip.process_mapping(
+    arrays = (
         [1] * graph.size,
         graph.start.tolist(),
         graph.weight.astype(int).tolist(),
         graph.column.tolist(),
-        [cores, sockets, nodes],
-        [3, 4, 20],
-        0.0,
-        kahip.ECO,
-        1,
-        True,
-    )[:2]
-    seconds = time.perf_counter() - begin
-    return f"{cost(graph, machine, np.array(part)):,.0f} in {seconds:.1f} s"
+    )
+    begin = time.perf_counter()
+    cut, _ = kahip.kaffpa(*arrays, nodes, 0.0, True, 1, kahip.ECO)
+    return f"{cut:,.0f} in {time.perf_counter() - begin:.1f} s"
 
 
 def main() -> None:
@@ -93,7 +88,7 @@ def main() -> None:
             "x".join(map(str, dims)),
             f"{found.cost:,.0f} in {seconds:.1f} s; blocks {'-' if known is None else f'{cost(graph, machine, known):,.0f}'}; "
             f"bound {bound:,.0f}; {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB; "
-            f"kahip {'-' if large else by_kahip(graph, machine, shape)}",
+            f"between nodes {by_level(graph, machine, found.slots)[-1]:,.0f}, kahip {by_kahip(graph, shape[0])}",
         )
 
 
