@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from commlens.base.errors import CommlensError
-from commlens.overhead.legs import BASELINE, HERE
+from commlens.overhead.legs import BASELINE, HERE, Tool
 from commlens.overhead.measure import Run
-from commlens.tune.prove import PROOF, cost_of, is_faster, kept_runs, prove, sentence, subject, tuned_tool
+from commlens.tune.prove import PROOF, cost_of, is_faster, kept_runs, prove, sentence, subject
 
 MS = 10**6
 
@@ -115,12 +115,10 @@ def test_too_few_runs_are_refused(tmp_path: Path) -> None:
         prove("a", Application(-0.1), tmp_path, 5)
 
 
-def test_the_subject_changes_with_variables_files_and_command(tmp_path: Path) -> None:
-    tool = tuned_tool({"A": "{folder}/rules"}, tmp_path)
-    assert tool.variables == {"A": f"{tmp_path}/rules"}
+def test_the_subject_changes_with_variables_files_and_command() -> None:
     texts = {
         subject([one], launch, files)
-        for one in (tool, tuned_tool({"A": "2"}, tmp_path))
+        for one in (Tool("tuned", variables={"A": "1"}), Tool("tuned", variables={"A": "2"}))
         for launch in ([HERE, "./app"], [HERE, "./app", "2"])
         for files in ({"rules": "1"}, {"rules": "2"}, {})
     }
