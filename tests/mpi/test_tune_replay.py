@@ -32,7 +32,7 @@ def library_of(mpi: Mpi) -> str:
 
 
 def planned(mpi: Mpi, *cases: Case, blocks: object = None, processes: int = RANKS) -> Cases:
-    layouts = [ROWS if case.comm_size == 2 else (tuple(range(RANKS)),) for case in cases]
+    layouts = [ROWS if case.comm_size < processes else (tuple(range(processes)),) for case in cases]
     return Cases(list(cases), layouts, [blocks] * len(cases), processes, library_of(mpi))  # type: ignore[list-item]
 
 
@@ -91,11 +91,11 @@ def test_it_makes_the_calls_of_the_plan(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_it_goes_on_after_an_interruption(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = planned(mpi, Case(1, "W0.0", "alltoall", 4, 10, 1000))
-    first = launched(mpi, cases, tmp_path, monkeypatch, 5.5)
+    cases = planned(mpi, Case(1, "W0.0", "alltoall", 2, 10, 1000), processes=2)
+    first = launched(mpi, cases, tmp_path, monkeypatch, 5.5, ranks=2)
     with (tmp_path / TIMES).open("a", encoding="utf-8") as file:
         file.write("99,0,0,0")  # a line that a kill has cut short
-    second = launched(mpi, cases, tmp_path, monkeypatch, 5.5)
+    second = launched(mpi, cases, tmp_path, monkeypatch, 5.5, ranks=2)
     assert first.times
     assert second.times[: len(first.times)] == first.times
     rest = second.times[len(first.times) :]
@@ -104,10 +104,12 @@ def test_it_goes_on_after_an_interruption(mpi: Mpi, tmp_path: Path, monkeypatch:
 
 def test_a_budget_is_kept(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = planned(
-        mpi, *(Case(1, "W0.0", name, 4, 15, 20000) for name in ("bcast", "allreduce", "alltoall"))
+        mpi,
+        *(Case(1, "W0.0", name, 2, 15, 20000) for name in ("bcast", "allreduce", "alltoall")),
+        processes=2,
     )
     begin = time.monotonic()
-    found = launched(mpi, cases, tmp_path, monkeypatch, 6.0)
+    found = launched(mpi, cases, tmp_path, monkeypatch, 6.0, ranks=2)
     assert time.monotonic() - begin < 30
     assert found.times
 

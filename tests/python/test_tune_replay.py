@@ -13,7 +13,7 @@ from test_tune import MS, OPEN_MPI, call, program
 from commlens.base.errors import CommlensError
 from commlens.profile import open_profile
 from commlens.tune.cases import Cases, read_cases
-from commlens.tune.decide import LEAST_CHANGE, decide
+from commlens.tune.decide import LEAST_CHANGE, compared, decide
 from commlens.tune.measurements import (
     PLAN,
     TIMES,
@@ -23,7 +23,7 @@ from commlens.tune.measurements import (
     read_measurements,
     read_plan_file,
 )
-from commlens.tune.model import DEFAULT, Candidate, Case
+from commlens.tune.model import DEFAULT, Candidate, Case, Choice
 from commlens.tune.plan import read_plan
 from commlens.tune.replay import compile_program, replay
 
@@ -85,6 +85,10 @@ def test_the_plan_is_read_as_written(tmp_path: Path) -> None:
     assert Candidate(3, "pipeline", 65536) not in candidates[1]
 
 
+def chosen(measured: Measurements) -> list[Choice]:
+    return decide(measured, compared(measured))
+
+
 def times(
     factors: dict[int, float], rounds: int, seed: int, noise: float = 0.05, cases: int = 1
 ) -> Measurements:
@@ -106,7 +110,7 @@ def round_ns(ns: float) -> int:
 
 
 def test_a_fast_candidate_is_found_with_its_gain() -> None:
-    (choice,) = decide(times({1: 1.2, 2: 0.8, 3: 0.95}, 20, 1))
+    (choice,) = chosen(times({1: 1.2, 2: 0.8, 3: 0.95}, 20, 1))
     assert choice.candidate.name == "a2"
     assert choice.low < -0.2 < choice.high < 0
     assert choice.rounds == 20
@@ -114,25 +118,25 @@ def test_a_fast_candidate_is_found_with_its_gain() -> None:
 
 
 def test_a_gain_that_a_run_does_not_show_is_left() -> None:
-    assert decide(times({1: 1 - LEAST_CHANGE / 2}, 40, 1, noise=0.002)) == []
+    assert chosen(times({1: 1 - LEAST_CHANGE / 2}, 40, 1, noise=0.002)) == []
 
 
 def test_too_few_rounds_decide_nothing() -> None:
-    assert decide(times({1: 0.5}, 5, 1)) == []
+    assert chosen(times({1: 0.5}, 5, 1)) == []
 
 
 def test_late_repetitions_count_only_if_all_are_late() -> None:
     measured = times({1: 0.5}, 12, 1)
     late = [time._replace(is_late=1, time_ns=10**9) if time.repetition else time for time in measured.times]
-    (choice,) = decide(Measurements(measured.cases, measured.candidates, late))
+    (choice,) = chosen(Measurements(measured.cases, measured.candidates, late))
     assert choice.candidate_ns < 10**6
     all_late = [time._replace(is_late=1) for time in measured.times]
-    assert decide(Measurements(measured.cases, measured.candidates, all_late)) == decide(measured)
+    assert chosen(Measurements(measured.cases, measured.candidates, all_late)) == chosen(measured)
 
 
 def test_noise_gives_no_choice_in_at_least_95_percent() -> None:
     """Ten candidates of equal speed in each of 100 replays; some changes are larger than LEAST_CHANGE by luck."""
-    wrong = sum(bool(decide(times({10: 1.0}, 10, seed, noise=0.2))) for seed in range(100))
+    wrong = sum(bool(chosen(times({10: 1.0}, 10, seed, noise=0.2))) for seed in range(100))
     assert wrong <= 5
 
 

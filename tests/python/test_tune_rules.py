@@ -117,6 +117,10 @@ def test_families_of_equal_size_need_the_same_choice() -> None:
     ring, bruck = Candidate(4, "ring"), Candidate(2, "bruck")
     alone = write_rules([choice("allgather", 4, 7, ring)], OPEN_MPI, [(1, 4), (2, 4)])
     assert "other communicators of size 4" in alone.refused[0][1]
+    silent = write_rules([one := choice("allgather", 4, 7, ring)], OPEN_MPI, [(1, 4), (2, 4)], [one.case])
+    assert silent.kept == [one]
+    calls = [one.case, Case(2, "rows", "allgather", 4, 7, 0)]
+    assert not write_rules([one], OPEN_MPI, [(1, 4), (2, 4)], calls).kept
     chosen = [choice("allgather", 4, 7, ring), choice("allgather", 4, 7, bruck, family=2)]
     different = write_rules(chosen, OPEN_MPI, [(1, 4), (2, 4)])
     assert [reason for _, reason in different.refused] == [
@@ -146,9 +150,21 @@ def test_the_variable_of_mpich_needs_the_same_choice_everywhere() -> None:
     rules = write_rules(chosen, MPICH, [(0, 1), (1, 4), (2, 2)], cases)
     assert rules.variables == {"MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM": "ring"}
     assert len(rules.kept) == 2
-    for comms, known in (([(1, 4), (2, 2), (3, 9)], cases), ([(1, 4), (2, 2)], [])):
+    assert len(write_rules(chosen, MPICH, [(1, 4), (2, 2), (3, 9)], cases).kept) == 2
+    other = Case(3, "rows", "allgather", 9, 7, 0)
+    for comms, known in (([(1, 4), (2, 2), (3, 9)], [*cases, other]), ([(1, 4), (2, 2)], [])):
         left = write_rules(chosen, MPICH, comms, known)
         assert (left.variables, left.kept, len(left.refused)) == ({}, [], 2)
+
+
+def test_mpich_takes_a_broadcast_out_of_shared_memory() -> None:
+    """There its own algorithms would come before the chosen one."""
+    chosen = [choice("bcast", 4, 7, Candidate(1, "binomial"))]
+    rules = write_rules(chosen, MPICH, [(1, 4)], [chosen[0].case])
+    assert rules.variables == {
+        "MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial",
+        "MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM": "mpir",
+    }
 
 
 def test_the_variable_of_intel_mpi_names_bytes_and_processes() -> None:

@@ -25,8 +25,6 @@ from commlens.render.table import csv_text, fold, json_text
 from commlens.selection import names
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from commlens.tune.model import Choice
     from commlens.tune.plan import Plan
 
@@ -132,10 +130,10 @@ def tune(
     with open_profile(profile) as connection:
         names.check_communicators(connection, comms)
         plan = read_plan(connection, comms, names.matching_operations(connection, operations))
-        show_plan(plan, top, style, show_sql=show_sql)
-        if until != "plan" and plan.worth:
-            place = folder or Path(profile).with_suffix(".tune")
-            tune_steps(connection, plan, command, place, until, budget, runs)
+    show_plan(plan, top, style, show_sql=show_sql)
+    if until != "plan" and plan.worth:
+        place = folder or Path(profile).with_suffix(".tune")
+        tune_steps(profile, plan, command, place, until, budget, runs)
 
 
 def show_plan(plan: Plan, top: int, style: str, *, show_sql: bool) -> None:
@@ -161,7 +159,7 @@ def show_plan(plan: Plan, top: int, style: str, *, show_sql: bool) -> None:
 
 
 def tune_steps(
-    connection: sqlite3.Connection,
+    profile: str,
     plan: Plan,
     command: tuple[str, ...],
     folder: Path,
@@ -173,7 +171,7 @@ def tune_steps(
     from commlens.overhead.legs import split
     from commlens.overhead.measure import interruptible
     from commlens.tune.cases import read_cases
-    from commlens.tune.decide import decide
+    from commlens.tune.decide import compared, decide
     from commlens.tune.replay import replay
     from commlens.tune.steps_text import draw_measured, measured_text
 
@@ -181,16 +179,20 @@ def tune_steps(
     screen = Screen()
     try:
         with interruptible():
-            measured = replay(read_cases(connection, plan), launch, folder, budget_s=budget)
-            choices = decide(measured)
-            screen.lines([Text(""), *fold("", measured_text(measured, choices), screen.width, "bold")])
-            screen.lines([Text(""), *draw_measured(measured, choices).lines(screen.width)])
+            # A profile is opened for each step: a query may not take as long as a step does.
+            with open_profile(profile) as connection:
+                cases = read_cases(connection, plan)
+            measured = replay(cases, launch, folder, budget_s=budget)
+            changes = compared(measured)
+            choices = decide(measured, changes)
+            screen.lines(
+                [Text(""), *fold("", measured_text(measured, changes, choices, plan), screen.width, "bold")]
+            )
+            screen.lines([Text(""), *draw_measured(measured, changes, choices).lines(screen.width)])
             for note in measured.notes:
                 screen.lines(fold("", note, screen.width, "dim"))
             if until != "replay" and choices:
-                prove_choices(
-                    connection, plan.library, choices, launch, folder, runs if until == "proof" else 0
-                )
+                prove_choices(profile, plan.library, choices, launch, folder, runs if until == "proof" else 0)
     except KeyboardInterrupt:
         raise CommlensError(
             f"stopped; {folder} has what was measured, and the same command goes on"
@@ -198,7 +200,7 @@ def tune_steps(
 
 
 def prove_choices(
-    connection: sqlite3.Connection,
+    profile: str,
     library: str,
     choices: list[Choice],
     launch: list[str],
@@ -212,7 +214,8 @@ def prove_choices(
 
     screen = Screen()
     while True:
-        rules = steps.make_rules(connection, choices, library)
+        with open_profile(profile) as connection:
+            rules = steps.make_rules(connection, choices, library)
         text = page(rules, library, folder.absolute())
         steps.store_rules(rules, text, folder)
         screen.lines([Text("")])

@@ -22,8 +22,8 @@ from commlens.tune.model import Choice
 LEAST_CHANGE = 0.03
 """Share of the time of a call that a choice must save: less does not show in a run."""
 
-MOST_ROUNDS = 200
-"""Of a candidate, as many rounds are compared: the last ones."""
+MOST_ROUNDS = 60
+"""Of a candidate, as many rounds are compared: the last ones. The time for their statistics grows with the square."""
 
 
 def round_medians(measured: Measurements) -> dict[tuple[int, int], dict[int, float]]:
@@ -40,7 +40,11 @@ def round_medians(measured: Measurements) -> dict[tuple[int, int], dict[int, flo
     return dict(found)
 
 
-def compared(measured: Measurements, seed: int = 1) -> dict[tuple[int, int], tuple[Estimate, int]]:
+Changes = dict[tuple[int, int], tuple[Estimate, int]]
+"""The relative change of each candidate by case and candidate, and the number of rounds."""
+
+
+def compared(measured: Measurements, seed: int = 1) -> Changes:
     """Return the relative change of each candidate by case and candidate, and the number of rounds."""
     medians = round_medians(measured)
     generator = np.random.default_rng(seed)
@@ -54,12 +58,13 @@ def compared(measured: Measurements, seed: int = 1) -> dict[tuple[int, int], tup
     return found
 
 
-def decide(measured: Measurements, seed: int = 1) -> list[Choice]:
+def decide(measured: Measurements, found: Changes) -> list[Choice]:
     """Return for each case the fastest candidate that is faster than the library's own choice with certainty.
 
     A case without one has no choice: the library's own stays.
+
+    found : what `compared` returned
     """
-    found = compared(measured, seed)
     medians = round_medians(measured)
     corrected = dict(zip(found, adjusted([one.p for one, _ in found.values()])))
     best: dict[int, Choice] = {}

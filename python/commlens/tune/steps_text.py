@@ -11,12 +11,13 @@ from commlens.compare.model import Row
 from commlens.compare.text import bin_text
 from commlens.overhead.estimate import Estimate
 from commlens.render.table import Column, Table
-from commlens.render.units import count_text, size_text, time_text
+from commlens.render.units import count_text, share_text, size_text, time_text
 from commlens.selection.sizes import BinRange
 from commlens.tune import prove
-from commlens.tune.decide import compared, round_medians
+from commlens.tune.decide import Changes, round_medians
 from commlens.tune.measurements import Measurements
 from commlens.tune.model import Candidate, Case, Choice
+from commlens.tune.plan import Plan
 from commlens.tune.rules import RuleSet
 from commlens.tune.rules.page import scope_lines
 from commlens.tune.steps import Proof
@@ -57,10 +58,10 @@ def percent(value: float) -> str:
     return f"{100 * value:+.1f} %"
 
 
-def draw_measured(measured: Measurements, choices: Sequence[Choice]) -> Table:
+def draw_measured(measured: Measurements, changes: Changes, choices: Sequence[Choice]) -> Table:
     """Return the table of the cases with the fastest algorithm of each, whether it is chosen or not."""
     table = Table(MEASURED)
-    medians, changes = round_medians(measured), compared(measured)
+    medians = round_medians(measured)
     chosen = {choice.case: choice for choice in choices}
     for i, case in enumerate(measured.cases):
         times = {
@@ -103,15 +104,40 @@ def change_cells(change: Estimate | None) -> list[str]:
     return [percent(change.value), f"{percent(change.low)} to {percent(change.high)}"]
 
 
-def measured_text(measured: Measurements, choices: Sequence[Choice]) -> str:
+def measured_text(measured: Measurements, changes: Changes, choices: Sequence[Choice], plan: Plan) -> str:
     """Return in one sentence what the replay found."""
     number = count_text(len(measured.times), "time")
-    if not choices:
-        return f"leave it: no algorithm is faster than the library's own choice with certainty ({number} measured)"
-    return (
-        f"another algorithm is faster with certainty in {len(choices):,} of {count_text(len(measured.cases), 'case')} "
-        f"({number} measured)"
-    )
+    cases = count_text(len(measured.cases), "case")
+    few = len(measured.cases) - len({case for case, _ in changes})
+    rest = f"; {few:,} of {cases} were measured too seldom for a claim: use a longer --budget" if few else ""
+    if choices:
+        saved = predicted_ns(plan, choices)
+        of_run = f" ({share_text(saved / plan.run_ns)} of the run time)" if plan.run_ns else ""
+        return (
+            f"another algorithm is faster with certainty in {len(choices):,} of {cases} ({number} measured); expected to save "
+            f"{time_text(round(saved))}{of_run}, sum over the ranks{rest}"
+        )
+    if few == len(measured.cases):
+        return f"undecided: {number} of {cases} are too few for any claim; use a longer --budget"
+    return f"leave it: no algorithm is faster than the library's own choice with certainty ({number} measured){rest}"
+
+
+def predicted_ns(plan: Plan, choices: Sequence[Choice]) -> float:
+    """Return the time that the choices save, sum over the ranks, if each call saves what the replay measured."""
+    calls = {
+        (place.row["family"], place.row["operation"].lower(), place.row["bin"]): place.row["calls"]
+        for place in plan.places
+    }
+    saved = 0.0
+    for choice in choices:
+        case = choice.case
+        sizes = [one for one in choices if _place(one.case) == _place(case)]
+        saved += calls.get(_place(case), 0) / len(sizes) * (choice.default_ns - choice.candidate_ns)
+    return saved
+
+
+def _place(case: Case) -> tuple[int, str, int]:
+    return case.family, f"mpi_{case.collective}", case.bin
 
 
 def rules_lines(rules: RuleSet, folder: Path) -> list[str]:

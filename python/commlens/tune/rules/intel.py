@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from commlens.base.errors import CommlensError
 from commlens.selection.sizes import BinRange
 from commlens.tune.model import Choice
-from commlens.tune.rules.rule_set import Comms, RuleSet, by_size
+from commlens.tune.rules.rule_set import Called, Comms, RuleSet, by_size
 
 VARIABLE = "I_MPI_ADJUST_ALLREDUCE"
 LARGEST = (1 << 31) - 1  # bytes of a range
@@ -21,9 +21,9 @@ Range = tuple[int, int, int, int, int]
 """Algorithm, smallest and largest bytes, smallest and largest number of processes."""
 
 
-def write_intel(choices: Sequence[Choice], comms: Comms) -> RuleSet:
+def write_intel(choices: Sequence[Choice], comms: Comms, called: Called) -> RuleSet:
     """Return the variable for the allreduces among the choices."""
-    groups, refused = by_size(choices, comms)
+    groups, refused = by_size(choices, comms, called)
     rules = RuleSet(refused=refused)
     wanted: list[Range] = []
     for (collective, size), group in sorted(groups.items()):

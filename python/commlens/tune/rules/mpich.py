@@ -7,27 +7,30 @@ possible (docs/decisions/0030-rules.md).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
 from commlens.algorithms.offered import offered
 from commlens.tune.model import Choice
-from commlens.tune.rules.rule_set import Comms, Group, RuleSet, by_size, is_for_all_calls
+from commlens.tune.rules.rule_set import Called, Comms, RuleSet, by_size, is_for_all_calls
+
+IN_SHARED_MEMORY = ("allreduce", "barrier", "bcast", "reduce")
+"""Collectives for which MPICH has algorithms in shared memory, which come before the choice of the others."""
 
 
-def write_mpich(
-    choices: Sequence[Choice], library: str, comms: Comms, bins: Mapping[Group, Collection[int]]
-) -> RuleSet:
+def write_mpich(choices: Sequence[Choice], library: str, comms: Comms, called: Called) -> RuleSet:
     """Return the variables for the collectives all of whose calls have one choice."""
-    groups, refused = by_size(choices, comms)
-    sizes = {size for _, size in comms if size > 1}
+    groups, refused = by_size(choices, comms, called)
     rules = RuleSet(refused=refused)
     for collective in sorted({name for name, _ in groups}):
         of_size = {size: group for (name, size), group in groups.items() if name == collective}
         candidates = {one for group in of_size.values() for one in group.candidates.values()}
+        sizes = {size for name, size in called if name == collective} or {
+            size for _, size in comms if size > 1
+        }
         offer = offered(library, collective)
         those = [choice for _, group in sorted(of_size.items()) for choice in group.choices]
         is_complete = sizes <= of_size.keys() and all(
-            is_for_all_calls(collective, group, bins, size) for size, group in of_size.items()
+            is_for_all_calls(collective, group, called, size) for size, group in of_size.items()
         )
         if len(candidates) != 1 or not is_complete:
             reason = "MPICH's variable counts for all communicators and message sizes, and not all have this choice"
@@ -36,5 +39,7 @@ def write_mpich(
             refused += [(choice, "this MPICH does not have the algorithm") for choice in those]
         else:
             rules.variables[offer.variable] = name
+            if collective in IN_SHARED_MEMORY:
+                rules.variables[offer.variable.replace("_INTRA_", "_POSIX_INTRA_")] = "mpir"
             rules.kept.extend(those)
     return rules

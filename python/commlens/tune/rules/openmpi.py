@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from commlens.algorithms._offered import LIBRARIES
 from commlens.base.errors import CommlensError
 from commlens.selection.sizes import LARGEST_BIN, BinRange
 from commlens.tune.model import DEFAULT, Candidate, Choice
 from commlens.tune.rules.openmpi_model import parse, select
-from commlens.tune.rules.rule_set import Comms, Group, RuleSet, Sorted, by_size, is_for_all_calls
+from commlens.tune.rules.rule_set import Called, Comms, Group, RuleSet, Sorted, by_size, is_for_all_calls
 
 FILE = "openmpi.rules"
 VARIABLES = {
@@ -25,17 +25,17 @@ Steps = list[tuple[int, Candidate]]
 
 
 def write_openmpi(
-    choices: Sequence[Choice], version: tuple[int, int], comms: Comms, bins: Mapping[Group, Collection[int]]
+    choices: Sequence[Choice], version: tuple[int, int], comms: Comms, called: Called
 ) -> RuleSet:
     """Return the rules for the choices that such a file can express without changing any other case."""
     if version >= (6, 0):
         reason = "the numbers and message sizes of Open MPI 6 were not compared with the library"
         return RuleSet(refused=[(choice, reason) for choice in choices])
-    groups, refused = by_size(choices, comms)
+    groups, refused = by_size(choices, comms, called)
     steps: dict[Group, Steps] = {}
     kept = []
     for key, group in sorted(groups.items()):
-        reason = why_not(*key, group, bins)
+        reason = why_not(*key, group, called)
         if reason:
             refused += [(choice, reason) for choice in group.choices]
         else:
@@ -48,14 +48,14 @@ def write_openmpi(
     return RuleSet({FILE: text}, dict(VARIABLES), kept, refused)
 
 
-def why_not(collective: str, size: int, group: Sorted, bins: Mapping[Group, Collection[int]]) -> str:
+def why_not(collective: str, size: int, group: Sorted, called: Called) -> str:
     """Return why no rule can express a group; empty if one can."""
     if collective not in FACTS:
         return "Open MPI's rules have no number for this collective"
     if size != 2 and any(candidate.name == "two_proc" for candidate in group.candidates.values()):
         return "this algorithm fails on more than two processes"
     meaning = FACTS[collective][1]
-    if meaning in ("none", "apart") and not is_for_all_calls(collective, group, bins, size):
+    if meaning in ("none", "apart") and not is_for_all_calls(collective, group, called, size):
         why = (
             "Open MPI finds the rule by bytes that the ranks of a call may compute differently"
             if meaning == "apart"

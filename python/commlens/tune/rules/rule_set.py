@@ -13,6 +13,9 @@ Comms = Sequence[tuple[int, int]]
 Group = tuple[str, int]
 """Collective and number of processes of the communicator."""
 
+Called = Mapping[Group, Mapping[int, Collection[int]]]
+"""The families that call a collective, by size bin of the messages; empty if the calls are unknown."""
+
 VARIES = -1  # bin of the calls whose blocks differ in size
 SIZELESS = ("barrier",)  # collectives without a message size, which all count in one bin
 
@@ -52,10 +55,12 @@ def group_of(case: Case) -> Group:
     return case.collective, case.comm_size
 
 
-def by_size(choices: Sequence[Choice], comms: Comms) -> tuple[dict[Group, Sorted], list[tuple[Choice, str]]]:
+def by_size(
+    choices: Sequence[Choice], comms: Comms, called: Called
+) -> tuple[dict[Group, Sorted], list[tuple[Choice, str]]]:
     """Return the choices that all families of their size share, by collective and size, and the others with the reason.
 
-    A rule for a size counts for every communicator of that size.
+    A rule for a size counts for every communicator of that size. Families that do not make such calls need not share it.
     """
     families: dict[int, set[int]] = {}
     for family, size in comms:
@@ -70,7 +75,12 @@ def by_size(choices: Sequence[Choice], comms: Comms) -> tuple[dict[Group, Sorted
     for choice in choices:
         case = choice.case
         wanted = found[case.collective, case.comm_size, case.bin]
-        others = families.get(case.comm_size, set()) - wanted.keys()
+        users = (
+            called[group_of(case)].get(case.bin, ())
+            if group_of(case) in called
+            else families.get(case.comm_size, ())
+        )
+        others = set(users) - wanted.keys()
         if len({candidate for candidates in wanted.values() for candidate in candidates}) > 1:
             refused.append((choice, f"communicators of size {case.comm_size} have different choices"))
         elif others:
@@ -83,19 +93,14 @@ def by_size(choices: Sequence[Choice], comms: Comms) -> tuple[dict[Group, Sorted
     return groups, refused
 
 
-def is_for_all_calls(
-    collective: str, group: Sorted, bins: Mapping[Group, Collection[int]], size: int
-) -> bool:
+def is_for_all_calls(collective: str, group: Sorted, called: Called, size: int) -> bool:
     """Return whether all calls of a collective on communicators of this size have one and the same choice.
 
-    Parameters
-    ----------
-    bins : mapping
-        The size bins of all calls of the profile, where they are known.
+    This is not known without the calls of the profile, unless the collective has one bin only.
     """
     if len(set(group.candidates.values())) != 1:
         return False
     if collective in SIZELESS or VARIES in group.candidates:
         return True
-    called = bins.get((collective, size))
-    return called is not None and set(called) <= group.candidates.keys()
+    bins = called.get((collective, size))
+    return bins is not None and set(bins) <= group.candidates.keys()

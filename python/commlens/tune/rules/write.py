@@ -27,15 +27,15 @@ def write_rules(choices: Sequence[Choice], library: str, comms: Comms, cases: Se
         All collectives that the profile has, chosen or not. Without them, a rule that counts for all message sizes is
         written only where a collective has no message size.
     """
-    bins: dict[Group, set[int]] = {}
+    called: dict[Group, dict[int, set[int]]] = {}
     for case in cases:
-        bins.setdefault(group_of(case), set()).add(case.bin)
+        called.setdefault(group_of(case), {}).setdefault(case.bin, set()).add(case.family)
     found = library_of(library)
     if found is not None and found[0] is LIBRARIES["openmpi"]:
-        return write_openmpi(choices, found[1], comms, bins)
+        return write_openmpi(choices, found[1], comms, called)
     if found is not None and found[0] is LIBRARIES["mpich"]:
-        return write_mpich(choices, library, comms, bins)
+        return write_mpich(choices, library, comms, called)
     if found is not None:
-        return write_intel(choices, comms)
+        return write_intel(choices, comms, called)
     reason = "commlens writes no rules for this MPI library"
     return RuleSet(refused=[(choice, reason) for choice in choices])

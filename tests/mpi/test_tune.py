@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens tune` from the profile to the proof, with a library that is slow in one algorithm."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from harness import Mpi
+
+from commlens.cli import commlens
+
+RANKS = 3
+
+
+def prepared(mpi: Mpi, monkeypatch: pytest.MonkeyPatch, where: Path) -> None:
+    for name, value in mpi.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MPICC", " ".join([mpi.compilers["c"], *mpi.flags]))
+    monkeypatch.setenv("PATH", f"{mpi.runner.parent}:{os.environ['PATH']}")
+    monkeypatch.chdir(where)
+
+
+def tuned(mpi: Mpi, profile: Path, program: Path, *options: object) -> Result:
+    command = ["--", mpi.launcher, "-n", RANKS, program]
+    return CliRunner().invoke(commlens, list(map(str, ["tune", profile, *options, *command])))
+
+
+def test_the_way_round_a_slow_algorithm_is_found_and_proven(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library's own choice for 32 bytes is the slow one. The rule concerns the exchanges only, and is gone round it."""
+    if mpi.family != "openmpi":
+        pytest.skip("the slow library is for Open MPI")
+    slow = mpi.compile("slow_algorithm.c", None, "-ldl", shared=True)
+    program = mpi.compile("tune.c")
+    monkeypatch.setenv("SLOW_MICROSECONDS", "3000")
+    before = mpi.run(RANKS, [program], mode="preload", preload=[slow])
+    assert before.stderr.count("slow_algorithm: 50 slow calls") == RANKS
+    prepared(mpi, monkeypatch, tmp_path)
+    monkeypatch.setenv("LD_PRELOAD", str(slow))
+    done = tuned(mpi, before.profile, program, "--op", "Alltoall", "--budget", 8, "--runs", 6)
+    monkeypatch.delenv("LD_PRELOAD")
+    folder = before.profile.with_suffix(".tune")
+    assert done.exit_code == 0, done.output
+    assert "faster with certainty in 1 of 1 case" in done.output
+    assert "\nFaster: " in done.output, done.output
+    assert {"measurements.csv", "openmpi.rules", "rules.md", "proof.csv", "profiles"} <= {
+        path.name for path in folder.iterdir()
+    }
+    assert "Faster: " in (folder / "rules.md").read_text(encoding="utf-8")
+    variables = dict(
+        line.strip().split("=", 1) for line in done.output.splitlines() if line.startswith("  OMPI_MCA_")
+    )
+    after = mpi.run(RANKS, [program], variables, mode="preload", preload=[slow])
+    assert after.rc == 0, after
+    assert "slow calls" not in after.stderr
+
+
+def test_no_rule_is_written_where_nothing_is_chosen(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It measures all that it planned; without a choice the folder has no rules."""
+    program = mpi.compile("tune.c")
+    before = mpi.run(RANKS, [program])
+    prepared(mpi, monkeypatch, tmp_path)
+    done = tuned(mpi, before.profile, program, "--until", "rules", "--budget", 6, "--to", tmp_path / "kept")
+    assert done.exit_code == 0, done.output
+    is_chosen = "faster with certainty" in done.output and "no algorithm is" not in done.output
+    written = {path.name for path in (tmp_path / "kept").glob("*")}
+    assert ("rules.md" in written) == is_chosen
+    assert not (tmp_path / "kept" / "proof.csv").exists()
