@@ -63,6 +63,7 @@ class Walk {
         words_(words),
         most_words_(most_words),
         find_(find),
+        stack_end_(frame.stack_end),
         stack_(frame.sp, frame.stack_end) {}
 
   // Goes on to the caller.  A failed step leaves words and uses_fp unchanged.
@@ -94,6 +95,7 @@ class Walk {
     if (cfa <= sp_ || cfa % sizeof cfa != 0) return failed;
     if (!read(cfa + row.return_address.offset_from_cfa, return_address)) return failed;
     if (return_address == 0) return is_outermost;
+    if (return_address >= first_sp_ && return_address < stack_end_) return failed;  // wrong tables: no code lies there
     restore_fp(row.fp, cfa);
     pc_ = return_address;
     sp_ = cfa;
@@ -166,6 +168,7 @@ class Walk {
   const FindTables find_;
   int count_ = 0;
   bool uses_fp_ = false;
+  const std::uint64_t stack_end_;
   UnwindTables tables_;  // of the object found last: callers often lie in the same one
   StackReader stack_;
 };

@@ -33,7 +33,7 @@ struct Unwound {
   enum End : std::uint8_t {
     full,       // as many return addresses as asked for
     outermost,  // the last one lies in the first function of the thread
-    cut,        // a frame cannot be unwound, or there is no space for more words
+    cut,        // a frame cannot be unwound, its return address would lie on the stack, or there is no space for words
   };
   int frames;    // number of return addresses found
   int words;     // number of stack words on which they, and `full` or `outermost`, depend

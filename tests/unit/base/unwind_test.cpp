@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -184,6 +185,45 @@ TEST(words_below_the_end_of_the_stack_are_read_directly_with_the_same_result) {
     }
   };
   call_chain({5, 3, 6, 1, 0, 2, 4, 1});
+  at_probe = nullptr;
+}
+
+// As wrong tables give, which lead to a word that is no return address.
+TEST(an_address_on_the_stack_is_no_return_address) {
+  at_probe = [] {
+    constexpr std::size_t size = 256;
+    static std::uint64_t stack[size];
+    const std::uint64_t from = probed.frame.sp, moved = reinterpret_cast<std::uint64_t>(stack) - from;
+    for (std::size_t i = 0; i < size; ++i) {
+      CHECK(read_memory(reinterpret_cast<std::uint64_t*>(from) + i, &stack[i], sizeof stack[i]));
+      if (stack[i] - from < sizeof stack) stack[i] += moved;
+    }
+    int callers = 0;
+    const StackWord* third = probed.words;  // the return address of the third caller
+    for (;; ++third) {
+      if (third->value == probed.returns[callers] && ++callers == 3) break;
+    }
+    std::uint64_t& place = stack[third->at - reinterpret_cast<std::uint64_t*>(from)];
+    StackFrame frame = probed.frame;
+    frame.sp += moved;
+    if (frame.fp - from < sizeof stack) frame.fp += moved;
+    frame.stack_end = frame.sp + sizeof stack;
+    std::uint64_t returns[Probed::most_returns];
+    StackWord words[Probed::most_words];
+    const auto frames_with = [&](std::uint64_t value) {
+      place = value;
+      const Unwound found = unwind(frame, returns, 4, words, Probed::most_words);
+      CHECK_EQ(text_of({returns, returns + std::min(found.frames, 2)}), text_of(probed.expected(2)));
+      return found.frames;
+    };
+    CHECK_EQ(frames_with(probed.returns[2]), 4);
+    for (const std::uint64_t bad : {frame.sp, frame.sp + 8, frame.stack_end - 1}) {
+      CHECK_EQ(frames_with(bad), 2);
+      CHECK(unwind(frame, returns, 4, words, Probed::most_words).end == Unwound::cut);
+    }
+    CHECK_EQ(frames_with(frame.stack_end), 3);  // code without tables may lie anywhere else
+  };
+  call_chain({0, 0, 0, 0, 0});
   at_probe = nullptr;
 }
 
