@@ -326,6 +326,8 @@ std::string set_up(const void* found) {
 }  // namespace
 
 std::string find_interpreter() {
+  // What is found stays loaded, even if the program closes it: either the program began with it, or dlsym() has found
+  // it, and the dynamic linker then keeps it for us.
   const void* const found = find_symbol("PyGILState_GetThisThreadState", nullptr).address;
   if (found == nullptr || reinterpret_cast<void* (*)()>(reinterpret_cast<std::uint64_t>(found))() == nullptr) return {};
   std::string why_not = set_up(found);

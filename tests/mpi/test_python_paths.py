@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sysconfig
 from collections import Counter
 from pathlib import Path
 
@@ -190,6 +191,23 @@ def test_calls_after_the_end_of_the_interpreter_have_no_python(mpi: Mpi, python:
     for path, calls in counted(result.open()).items():
         by_function[path[0][1] if path else ""] += calls
     assert by_function == {"outer": 2, "": 3}
+
+
+@pytest.mark.parametrize("frames", ["1", "16"])
+def test_a_program_may_close_the_interpreter(mpi: Mpi, frames: str) -> None:
+    library = Path(sysconfig.get_config_var("LIBDIR") or "/", sysconfig.get_config_var("INSTSONAME") or "")
+    if ".so" not in library.name or not library.exists():
+        pytest.skip("this Python has no shared library")
+    program = mpi.compile("closed_python.c", "c", "-ldl")
+    plain = mpi.run(1, [program, library], mode="off")
+    assert (plain.rc, plain.stdout) == (0, "unloaded\n"), plain
+    result = mpi.run(2, [program, library], {"COMMLENS_FRAMES": frames})
+    # Its function for the thread state is called with every call of MPI, so that it must stay.
+    assert (result.rc, result.stdout) == (0, 2 * "loaded\n"), result
+    by_function = Counter[str]()
+    for path, calls in counted(result.open()).items():
+        by_function[path[0][1] if path else ""] += calls
+    assert by_function == {"outer": 1, "": 3}
 
 
 def test_files_of_several_writers_have_the_same_paths(mpi: Mpi) -> None:
