@@ -42,6 +42,8 @@ Meta with_totals(Meta begin, const Totals& totals, int ranks) {
   begin.emplace_back("slice_of", totals.slices_folded ? "family" : "communicator");
   begin.emplace_back("nodes", std::to_string(totals.nodes.size()));
   begin.emplace_back("detail", totals.is_summary ? "summary" : "full");
+  const auto full = totals.oddities.find(Notice::paths);
+  begin.emplace_back("full_paths", std::to_string(full == totals.oddities.end() ? 0 : full->second.ranks));
   for (const char* const empty : {"shard", "open_calls"}) begin.emplace_back(empty, "");
   return begin;
 }

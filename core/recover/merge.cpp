@@ -74,6 +74,7 @@ Profile profile_of(const Readers& readers, const Say& say) {
 out::Meta meta_of(const journal::JobEntry& job, const Profile& profile) {
   out::Meta all = out::with_totals(job.meta, out::Totals(profile), job.size);
   all.emplace_back("open_calls", "counted");
+  all.emplace_back("full_paths", "");  // an arena does not tell
   out::Meta meta;
   std::set<std::string> keys;
   for (auto entry = all.rbegin(); entry != all.rend(); ++entry) {

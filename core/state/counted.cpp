@@ -2,6 +2,9 @@
 #include "core/state/counted.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "core/state/paths.h"
 #include "core/state/sites.h"
@@ -26,6 +29,8 @@ Counted counted_here(const Registry& registry, Ticks end) {
   };
   counted.regions = region_names();
   counted.notices = notices();
+  if (std::optional<std::string> text = full_table_of_paths())
+    counted.notices.push_back({Notice::paths, std::move(*text)});
   std::vector<Sliced> slices;
   for (Thread* t = first_thread(); t != nullptr; t = t->next) {
     // A thread may have begun or ended regions after the end of the run: what it has logged since then is included.

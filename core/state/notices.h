@@ -7,8 +7,8 @@
 
 namespace commlens {
 
-// Misuse of commlens.h by the program; only the first case of each kind is kept.  All ranks may make the same mistake,
-// so one rank prints the text, when the profile is written.
+// Misuse of commlens.h by the program, and limits that it exceeded; only the first case of each kind is kept.  All
+// ranks may make the same mistake, so one rank prints the text, when the profile is written.
 enum class Notice : std::uint8_t {
   no_begin,
   no_end,
@@ -21,6 +21,7 @@ enum class Notice : std::uint8_t {
   units,
   peers,
   level,
+  paths,
   count
 };
 

@@ -16,6 +16,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -54,6 +55,7 @@ struct Paths {
   std::deque<Node> nodes;  // a path is path_bit and the index of its node
   std::map<std::pair<Site, Site>, Site> known;
   std::map<std::tuple<std::string, std::string, std::uint64_t>, SiteFacts> in_python;
+  std::uint64_t without_room = 0;  // calls whose path has no node, because there are too many
 };
 Paths& paths() {
   static Paths* const all = new Paths;
@@ -66,7 +68,10 @@ Site node_of(Site address, Site caller, const SiteFacts* python = nullptr) {
   const std::pair<Site, Site> key{address, caller};
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  if (paths().nodes.size() == most_nodes) return 0;
+  if (paths().nodes.size() == most_nodes) {
+    ++paths().without_room;
+    return 0;
+  }
   const Site path = path_bit | paths().nodes.size();
   const auto entry = known.emplace(key, path).first;
   try {
@@ -85,9 +90,12 @@ Site node_in_python(const SiteFacts& place, Site caller) {
   {
     const std::lock_guard<std::mutex> lock(locks::paths);
     const std::size_t before = paths().nodes.size();
-    if (before == most_nodes) return 0;
-    const SiteFacts& known =
-        paths().in_python.try_emplace({place.module, place.build_id, place.offset}, place).first->second;
+    const std::tuple<std::string, std::string, std::uint64_t> key{place.module, place.build_id, place.offset};
+    if (before == most_nodes && paths().in_python.count(key) == 0) {
+      ++paths().without_room;
+      return 0;
+    }
+    const SiteFacts& known = paths().in_python.try_emplace(key, place).first->second;
     // No return address lies in allocated memory.
     path = node_of(reinterpret_cast<Site>(&known), caller, &known);
     is_new = paths().nodes.size() != before;
@@ -281,6 +289,14 @@ Site add_path(PathCache& cache, Site caller, Site site, const char* frame) noexc
       python::is_used() ? add_python_path(cache, caller, site, frame) : unwind_path(cache, caller, site, frame, {});
   errno = saved;
   return path != 0 ? path : site;
+}
+
+std::optional<std::string> full_table_of_paths() {
+  const std::lock_guard<std::mutex> lock(locks::paths);
+  if (paths().without_room == 0) return {};
+  return "more than " + std::to_string(most_nodes) +
+         " call sites and callers: " + std::to_string(paths().without_room) +
+         " calls on new paths are counted at their call site alone";
 }
 
 Site address_of(Site site) noexcept {

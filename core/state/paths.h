@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "core/hot/paths.h"
 #include "core/state/site_facts.h"
 
@@ -18,6 +21,10 @@ PathCache* new_path_cache() noexcept;
 
 // The calling thread uses the cache from now on.
 void use_path_cache(PathCache* cache) noexcept;
+
+// Returns a line about the calls that were counted at their call site alone, because there was no room for their path;
+// nothing if there are none.
+std::optional<std::string> full_table_of_paths();
 
 // Returns the return address that a call site stands for: of a path, the innermost.  0: it is a place in Python code.
 Site address_of(Site site) noexcept;

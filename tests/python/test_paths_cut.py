@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections import Counter
 from pathlib import Path
 
@@ -74,18 +75,28 @@ def test_a_path_without_names_may_be_cut(run: Run, solver: Path, tmp_path: Path)
     assert line.startswith("10 of 10 call paths with 100.0 %")
 
 
+@pytest.mark.parametrize(
+    ("full", "who"),
+    [("", "processes"), (None, "processes"), ("1", "1 process"), ("1200", "1,200 processes"), ("0", "")],
+)
 def test_a_full_table_of_paths_is_said(
-    run: Run, solver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, solver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str | None, who: str
 ) -> None:
-    build = ProfileBuilder(ranks=1, meta={"options": "COMMLENS_FRAMES=8\n"})
+    build = ProfileBuilder(ranks=1, meta={"options": "COMMLENS_FRAMES=8\n", "full_paths": full or ""})
     for _, offsets in recorded(solver):
         build.count(1, "MPI_Isend", 0, 1, MS, callsite=add_path(build, solver, offsets))
     for i in range(2):
         build.count(1, "MPI_Isend", 0, 1, MS, callsite=add_path(build, solver, [recorded(solver)[i][1][-1]]))
     path = build.write(tmp_path / "x.db")
-    assert warnings(run, path) == []
+    if full is None:  # of a library that did not write the fact
+        with sqlite3.connect(path) as database:
+            database.execute("DELETE FROM meta WHERE key = 'full_paths'")
+        database.close()
+    text = (
+        f"2 of 15 call paths with 13.3 % of the MPI time have no callers: {who} had no room for more than {{}} call sites and "
+        "callers, and counted further paths at their call site alone"
+    )
+    # What a process states is said, whatever the number of rows. Otherwise the number of rows tells.
+    assert warnings(run, path) == ([text.format("65,536")] if full and who else [])
     monkeypatch.setattr("commlens.reports.cuts.MOST_NODES", 20)
-    assert warnings(run, path) == [
-        "2 of 15 call paths with 13.3 % of the MPI time have no callers: processes store 20 call sites and callers, and "
-        "count further paths at their call site alone"
-    ]
+    assert warnings(run, path) == ([text.format(20)] if who else [])

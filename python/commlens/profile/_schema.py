@@ -1534,6 +1534,7 @@ META_KEYS: dict[str, str] = {
     'detail': 'full: every rank has its own rows. summary (COMMLENS_DETAIL): tables scope and spread have statistics over all ranks, and the tables of single ranks are empty.',
     'shard': 'Number of this file if it is a shard of a profile, else empty.',
     'open_calls': 'counted if rows include the time of calls that did not return, as in profiles that commlens recover makes; else empty.',
+    'full_paths': 'Number of processes that had no room for another call path (COMMLENS_FRAMES), and counted calls on further paths at their call site alone. Empty in a recovered profile.',
     'mpi_library': 'First line of the text that MPI_Get_library_version returns.',
     'mpi_family': 'Binary interface of the MPI library: openmpi, mpich or abi.',
     'mpi_standard': 'Version of the MPI standard the library reports, as in 3.1.',
@@ -1544,7 +1545,7 @@ META_KEYS: dict[str, str] = {
     'options': 'All COMMLENS_ options and their values, one NAME=value per line.',
 }
 
-META_NUMBERS = ('schema_version', 'elapsed_ns', 'ranks', 'ranks_collected', 'slice_ns', 'nodes', 'shard')
+META_NUMBERS = ('schema_version', 'elapsed_ns', 'ranks', 'ranks_collected', 'slice_ns', 'nodes', 'shard', 'full_paths')
 
 SQL = "".join(
     [

@@ -54,7 +54,10 @@ def warnings(connection: sqlite3.Connection, tree: PathTree) -> list[str]:
         for site, (outer, frames) in known.items()
         if site in times and frames >= most and not tree.is_begin(outer)
     }
-    alone = {site for site in times if len(callers) >= MOST_NODES and known.get(site, (0, 0))[1] == 1} - cut
+    full = meta.facts(connection).get("full_paths")
+    # Recovered profiles, and those of libraries that did not write the fact, have at least as many rows if there was no room.
+    is_full = int(full) > 0 if full else len(callers) >= MOST_NODES
+    alone = {site for site in times if is_full and known.get(site, (0, 0))[1] == 1} - cut
     found = []
     if cut:
         share = share_text(sum(times[site] for site in cut) / total)
@@ -65,8 +68,10 @@ def warnings(connection: sqlite3.Connection, tree: PathTree) -> list[str]:
     if alone:
         share = share_text(sum(times[site] for site in alone) / total)
         found.append(
-            f"{count(alone, times)} with {share} of the MPI time have no callers: processes store {MOST_NODES:,} call sites "
-            "and callers, and count further paths at their call site alone"
+            f"{count(alone, times)} with {share} of the MPI time have no callers: "
+            f"{'processes' if not full else '1 process' if full == '1' else f'{int(full):,} processes'} "
+            f"had no room for more than {MOST_NODES:,} call sites and callers, and counted further paths at their call "
+            "site alone"
         )
     return found
 
