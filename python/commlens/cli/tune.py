@@ -27,6 +27,7 @@ from commlens.selection import names
 if TYPE_CHECKING:
     from commlens.tune.model import Choice
     from commlens.tune.plan import Plan
+    from commlens.tune.switches import Trial
 
 DEFAULT_TOP = 10
 DEFAULT_BUDGET = 60
@@ -117,28 +118,39 @@ def tune(
     at least as long as the fastest MPI_Recv of the run with no more bytes. Without such a receive, and in other
     collectives, nothing is taken off.
 
+    Without --comm and --op, sentences below the table name other variables that the run gives a reason to try: limits from
+    which on a message waits for its receive, and whether collectives treat the processes of a node together.
+
     csv and json: fastest_ns is the fastest call of a rank; least_ns what each call takes at least; variable and
-    offered say how to choose, and from what.
+    offered say how to choose, and from what. json has the other variables as switches.
     """
     from commlens.tune.plan import read_plan
+    from commlens.tune.switches import read_switches
 
-    until = until or ("proof" if command else "plan")
-    if until != "plan" and not command:
-        raise click.UsageError("no application: commlens tune PROFILE -- mpirun -n 8 ./app")
-    if command and (style != "table" or show_sql):
-        raise click.UsageError("--format and --sql are for the plan: omit the application")
+    until = last_step(until, command, is_table=style == "table" and not show_sql)
     with open_profile(profile) as connection:
         names.check_communicators(connection, comms)
         plan = read_plan(connection, comms, names.matching_operations(connection, operations))
-    show_plan(plan, top, style, show_sql=show_sql)
+        trials = [] if comms or operations else read_switches(connection, plan.library)
+    show_plan(plan, trials, top, style, show_sql=show_sql)
     if until != "plan" and plan.worth:
         place = folder or Path(profile).with_suffix(".tune")
         tune_steps(profile, plan, command, place, until, budget, runs)
 
 
-def show_plan(plan: Plan, top: int, style: str, *, show_sql: bool) -> None:
-    """Print where another algorithm could pay."""
-    from commlens.tune.text import draw, head_text, note_sentences
+def last_step(until: str | None, command: tuple[str, ...], *, is_table: bool) -> str:
+    """Return the step after which to stop; refuse options that contradict each other."""
+    until = until or ("proof" if command else "plan")
+    if until != "plan" and not command:
+        raise click.UsageError("no application: commlens tune PROFILE -- mpirun -n 8 ./app")
+    if command and not is_table:
+        raise click.UsageError("--format and --sql are for the plan: omit the application")
+    return until
+
+
+def show_plan(plan: Plan, trials: list[Trial], top: int, style: str, *, show_sql: bool) -> None:
+    """Print where another algorithm could pay, and which other variables to try."""
+    from commlens.tune.text import draw, head_text, note_sentences, trial_text
 
     screen = Screen()
     if show_sql:
@@ -146,7 +158,9 @@ def show_plan(plan: Plan, top: int, style: str, *, show_sql: bool) -> None:
             screen.plain(f"-- {name}\n{statement};\n\n")
     elif style == "json":
         places = [place.numbers() for place in plan.places]
-        screen.json(json_text({"library": plan.library, "run_ns": plan.run_ns, "places": places}))
+        switches = [vars(trial) for trial in trials]
+        found = {"library": plan.library, "run_ns": plan.run_ns, "places": places, "switches": switches}
+        screen.json(json_text(found))
     elif style == "csv":
         rows = [place.numbers() for place in plan.places]
         screen.plain(csv_text(list(rows[0]) if rows else [], [list(row.values()) for row in rows]))
@@ -156,6 +170,8 @@ def show_plan(plan: Plan, top: int, style: str, *, show_sql: bool) -> None:
             screen.lines([Text(""), *draw(plan, top or None).lines(screen.width)])
             for sentence in note_sentences(plan, plan.worth[: top or None]):
                 screen.lines([Text(""), *fold("", sentence, screen.width, "dim")])
+        for trial in trials:
+            screen.lines([Text(""), *fold("", trial_text(trial), screen.width)])
 
 
 def tune_steps(

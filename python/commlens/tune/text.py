@@ -11,6 +11,7 @@ from commlens.render.units import average_text, count_text, share_text, size_tex
 from commlens.reports.report import line_size
 from commlens.selection.sizes import BinRange
 from commlens.tune.plan import LEAST_CALLS, LEAST_GAIN, LEAST_NS, Place, Plan
+from commlens.tune.switches import Trial
 
 COLUMNS = (
     Column("communicator", right=False),
@@ -162,3 +163,9 @@ def note_sentences(plan: Plan, shown: Sequence[Place]) -> list[str]:
     if any(place.wait is None for place in shown):
         sentences.append("Where waiting is unknown, no call was sampled: all of the time may be operation.")
     return sentences
+
+
+def trial_text(trial: Trial) -> str:
+    """Return in a sentence which variable to try, and why."""
+    settings = " ".join(f"{name}={value}" for name, value in trial.environment.items())
+    return f"Also try {settings}: {trial.reason}."
