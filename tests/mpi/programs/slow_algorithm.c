@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to preload in front of Open MPI: makes the linear algorithm of MPI_Alltoall slow, and no other.  Each call
-// sleeps SLOW_MICROSECONDS; at the end, each process prints how many calls that were.
+// A library to preload in front of Open MPI: makes two algorithms of MPI_Alltoall slow, the linear one and that for
+// two processes, and no other.  Each call sleeps SLOW_MICROSECONDS; at the end, each process prints how many calls that
+// were.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -10,16 +11,20 @@
 static int calls;
 
 // The arguments are those of MPI_Alltoall, and the module of the collective component.
-int ompi_coll_base_alltoall_intra_basic_linear(const void* sbuf, int scount, void* sdtype, void* rbuf, int rcount,
-                                               void* rdtype, void* comm, void* module) {
-  typedef int (*Linear)(const void*, int, void*, void*, int, void*, void*, void*);
-  static Linear next;
-  if (next == NULL) next = (Linear)dlsym(RTLD_NEXT, "ompi_coll_base_alltoall_intra_basic_linear");
-  const char* time = getenv("SLOW_MICROSECONDS");
-  if (time != NULL) usleep((useconds_t)atoi(time));
-  ++calls;
-  return next(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
-}
+#define SLOW(name)                                                                                       \
+  int name(const void* sbuf, int scount, void* sdtype, void* rbuf, int rcount, void* rdtype, void* comm, \
+           void* module) {                                                                               \
+    typedef int (*Alltoall)(const void*, int, void*, void*, int, void*, void*, void*);                   \
+    static Alltoall next;                                                                                \
+    if (next == NULL) next = (Alltoall)dlsym(RTLD_NEXT, #name);                                          \
+    const char* time = getenv("SLOW_MICROSECONDS");                                                      \
+    if (time != NULL) usleep((useconds_t)atoi(time));                                                    \
+    ++calls;                                                                                             \
+    return next(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);                               \
+  }
+
+SLOW(ompi_coll_base_alltoall_intra_basic_linear)
+SLOW(ompi_coll_base_alltoall_intra_two_procs)
 
 __attribute__((destructor)) static void tell(void) {
   if (calls != 0) fprintf(stderr, "slow_algorithm: %d slow calls\n", calls);

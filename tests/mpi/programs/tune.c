@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// 50 exchanges of blocks of 10,000 bytes on a duplicate of MPI_COMM_WORLD, and as many sums on halves of it.
+// 50 exchanges of blocks of 1,000 bytes on a duplicate of MPI_COMM_WORLD, and as many sums on halves of it.
 #include <mpi.h>
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  static int from[10000], to[10000];  // for four processes
+  static int from[1000], to[1000];  // for four processes
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &whole);
   MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, rank, &half);
   for (int i = 0; i < 50; ++i) {
-    MPI_Alltoall(from, 2500, MPI_INT, to, 2500, MPI_INT, whole);
+    MPI_Alltoall(from, 250, MPI_INT, to, 250, MPI_INT, whole);
     MPI_Allreduce(from, to, 8, MPI_INT, MPI_SUM, half);
   }
   MPI_Finalize();
