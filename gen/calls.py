@@ -8,6 +8,7 @@ Out: generated/procedures.h     ids, names and classes of the procedures
      generated/fortran.inc      one line per exported Fortran name, for the same files
      generated/standard.h       every procedure, and why it is not counted, for core/process/coverage.cpp
      generated/wrap_<class>.cpp the wrappers
+     python/commlens/tune/_tuned.py  the procedures that COMMLENS_TUNE knows
      docs/reference/calls.md    the treatment of each procedure
 
 A gap, a duplicate or an unknown name in spec/calls.toml ends the run with one line that names the change to make.
@@ -43,6 +44,7 @@ def texts() -> dict[str, str]:
         "generated/recent.inc": lists.recent(spec["recent"]["calls"]),
         "generated/fortran.inc": lists.fortran_entries(ops, forms),
         "generated/standard.h": lists.standard(reasons(policy, spec), spec["uncounted"]["reason"]),
+        "python/commlens/tune/_tuned.py": lists.tuned(policy),
         "docs/reference/calls.md": calls_page.reference(forms, policy, ops, spec),
     }
     for klass in (*spec["class"], TOOL):

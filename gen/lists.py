@@ -37,7 +37,7 @@ def op_row(name: str, policy: Policy, form: Form) -> str:
     """Return the line of op_facts."""
     return (
         f'    {{"{name}", "{policy.klass}", \'{policy.creates or "-"}\', '
-        f"Reach::{policy.of_rule.reach}, Partners::{partners_of(form)}, Waits::{policy.of_rule.waits}}},"
+        f"Reach::{policy.of_rule.reach}, Partners::{partners_of(form)}, Waits::{policy.of_rule.waits}, {str(policy.tuned).lower()}}},"
     )
 
 
@@ -97,10 +97,11 @@ struct OpFacts {{
   Reach reach;
   Partners partners;
   Waits waits;
+  bool tuned;  // COMMLENS_TUNE may set variables during it
 }};
 
 inline constexpr OpFacts op_facts[] = {{
-    {{"unknown", "other", '-', Reach::none, Partners::none, Waits::none}},
+    {{"unknown", "other", '-', Reach::none, Partners::none, Waits::none, false}},
 {rows}
 }};
 
@@ -141,3 +142,20 @@ inline constexpr StandardProcedure standard_procedures[] = {{
 
 }}  // namespace commlens
 """
+
+
+def tuned(policy: dict[str, Policy]) -> str:
+    """Return the module with the procedures that COMMLENS_TUNE knows."""
+    rows = "\n".join(f'        "{name}",' for name in sorted(policy) if policy[name].tuned)
+    return f'''# SPDX-License-Identifier: Apache-2.0
+# {MADE}
+"""The procedures for whose communicators COMMLENS_TUNE may set variables."""
+
+from __future__ import annotations
+
+TUNED = frozenset(
+    {{
+{rows}
+    }}
+)
+'''

@@ -17,6 +17,7 @@ KEYS = {
     "of_request": None,
     "creates": None,
     "identity": None,
+    "tuned": {True},
     "message": {"made", "used"},
     "datatype": {"made"},
     "counted": None,
@@ -61,6 +62,7 @@ class Policy:
     of_request: bool = False
     creates: str = ""
     identity: str = ""
+    tuned: bool = False
     message: str = ""
     datatype: str = ""
     counted: bool = True

@@ -61,6 +61,9 @@ as `~/.openmpi/mca-params.conf`, or that the application has written through `MP
 environment or from `mpirun --mca` are rows of the environment. A profile of a killed job has no control variables. Other
 MPI libraries read their control variables from the environment only.
 
+Rows with source `tune` are variables that `COMMLENS_TUNE` set while communicators were created, with the procedure and
+the call site.
+
 Values of variables whose names are those of secrets, and passwords in URLs, are replaced by `***`.
 `COMMLENS_SETTINGS=labels` stores the labels only.
 

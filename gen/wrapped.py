@@ -12,13 +12,6 @@ from standard import Form, Parameter
 
 MOST_WORDS = 5  # CachedCall::most_words
 
-# The procedures for whose communicators COMMLENS_TUNE may set variables, as in core/job/family_rules.cpp: they are
-# collective over a parent, block, and create an intracommunicator from one.
-TUNED = {
-    "MPI_Cart_create", "MPI_Cart_sub", "MPI_Comm_create", "MPI_Comm_dup", "MPI_Comm_dup_with_info", "MPI_Comm_split",
-    "MPI_Comm_split_type", "MPI_Dist_graph_create", "MPI_Dist_graph_create_adjacent", "MPI_Graph_create",
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Wrapped:
@@ -113,8 +106,9 @@ class Wrapped:
     def forwarded(self, site: str) -> str:
         """Return the call of the MPI library, with the variables that COMMLENS_TUNE sets around a creation."""
         comm = self.communicator
-        if not self.policy.creates or comm is None or self.form.name not in TUNED:
-            return f"next({self.arguments})"
+        if not self.policy.tuned or comm is None:
+            inside = self.policy.creates and site == "0"
+            return f"create_inside([&] {{ return next({self.arguments}); }})" if inside else f"next({self.arguments})"
         return f"create_tuned({self.op}, {comm.name}, {site}, [&] {{ return next({self.arguments}); }})"
 
     @property

@@ -63,7 +63,7 @@ int wrap_MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Com
   const auto next = next_of(&wrap_MPI_Comm_accept<entry>, entry, 60);
   Call call(op::MPI_Comm_accept, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(port_name, info, root, comm, newcomm);
+    const int rc = create_inside([&] { return next(port_name, info, root, comm, newcomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_accept, known_comm(comm), *newcomm, identity::meeting(), call.site() & site_mask);
     return rc;
   }
@@ -81,7 +81,7 @@ int wrap_MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Co
   const auto next = next_of(&wrap_MPI_Comm_connect<entry>, entry, 65);
   Call call(op::MPI_Comm_connect, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(port_name, info, root, comm, newcomm);
+    const int rc = create_inside([&] { return next(port_name, info, root, comm, newcomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_connect, known_comm(comm), *newcomm, identity::meeting(), call.site() & site_mask);
     return rc;
   }
@@ -117,7 +117,7 @@ int wrap_MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_
   const auto next = next_of(&wrap_MPI_Comm_create_from_group<entry>, entry, 68);
   Call call(op::MPI_Comm_create_from_group, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(group, stringtag, info, errhandler, newcomm);
+    const int rc = create_inside([&] { return next(group, stringtag, info, errhandler, newcomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_create_from_group, no_comm(), *newcomm, identity::processes(stringtag), call.site() & site_mask);
     return rc;
   }
@@ -135,7 +135,7 @@ int wrap_MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm
   const auto next = next_of(&wrap_MPI_Comm_create_group<entry>, entry, 69);
   Call call(op::MPI_Comm_create_group, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(comm, group, tag, newcomm);
+    const int rc = create_inside([&] { return next(comm, group, tag, newcomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_create_group, known_comm(comm), *newcomm, identity::group(group, tag), call.site() & site_mask);
     return rc;
   }
@@ -201,7 +201,7 @@ int wrap_MPI_Comm_get_parent(MPI_Comm* parent) {
   const auto next = next_of(&wrap_MPI_Comm_get_parent<entry>, entry, 84);
   Call call(op::MPI_Comm_get_parent, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(parent);
+    const int rc = create_inside([&] { return next(parent); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_get_parent, no_comm(), *parent, identity::world(), call.site() & site_mask);
     return rc;
   }
@@ -231,7 +231,7 @@ int wrap_MPI_Comm_join(int fd, MPI_Comm* intercomm) {
   const auto next = next_of(&wrap_MPI_Comm_join<entry>, entry, 89);
   Call call(op::MPI_Comm_join, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(fd, intercomm);
+    const int rc = create_inside([&] { return next(fd, intercomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_join, no_comm(), *intercomm, identity::meeting(), call.site() & site_mask);
     return rc;
   }
@@ -255,7 +255,7 @@ int wrap_MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Inf
   const auto next = next_of(&wrap_MPI_Comm_spawn<entry>, entry, 98);
   Call call(op::MPI_Comm_spawn, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+    const int rc = create_inside([&] { return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_spawn, known_comm(comm), *intercomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
@@ -273,7 +273,7 @@ int wrap_MPI_Comm_spawn_multiple(int count, char* array_of_commands[], char** ar
   const auto next = next_of(&wrap_MPI_Comm_spawn_multiple<entry>, entry, 99);
   Call call(op::MPI_Comm_spawn_multiple, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
+    const int rc = create_inside([&] { return next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_spawn_multiple, known_comm(comm), *intercomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
@@ -381,7 +381,7 @@ int wrap_MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm pe
   const auto next = next_of(&wrap_MPI_Intercomm_create<entry>, entry, 297);
   Call call(op::MPI_Intercomm_create, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+    const int rc = create_inside([&] { return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Intercomm_create, known_comm(local_comm), *newintercomm, identity::processes(tag), call.site() & site_mask);
     return rc;
   }
@@ -399,7 +399,7 @@ int wrap_MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leade
   const auto next = next_of(&wrap_MPI_Intercomm_create_from_groups<entry>, entry, 298);
   Call call(op::MPI_Intercomm_create_from_groups, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
+    const int rc = create_inside([&] { return next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Intercomm_create_from_groups, no_comm(), *newintercomm, identity::processes(stringtag), call.site() & site_mask);
     return rc;
   }
@@ -417,7 +417,7 @@ int wrap_MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracom
   const auto next = next_of(&wrap_MPI_Intercomm_merge<entry>, entry, 299);
   Call call(op::MPI_Intercomm_merge, COMMLENS_CALLER);
   if (call.nested()) {
-    const int rc = next(intercomm, high, newintracomm);
+    const int rc = create_inside([&] { return next(intercomm, high, newintracomm); });
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Intercomm_merge, known_comm(intercomm), *newintracomm, identity::parent(), call.site() & site_mask);
     return rc;
   }

@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::size_t most_families = 256, most_variables = 16;
 
-// The procedures that are collective over a parent, block, and create an intracommunicator.
-constexpr std::uint32_t creators[] = {
-    op::MPI_Cart_create,     op::MPI_Cart_sub,           op::MPI_Comm_create,
-    op::MPI_Comm_dup,        op::MPI_Comm_dup_with_info, op::MPI_Comm_split,
-    op::MPI_Comm_split_type, op::MPI_Dist_graph_create,  op::MPI_Dist_graph_create_adjacent,
-    op::MPI_Graph_create};
+// Returns the number of a procedure whose communicators can be tuned (spec/calls.toml); 0: none has this name.
+std::uint32_t tuned_procedure(const std::string& name) {
+  const auto found = std::find_if(std::begin(op_facts), std::end(op_facts),
+                                  [&](const OpFacts& facts) { return facts.tuned && name == facts.name; });
+  return found == std::end(op_facts) ? 0 : static_cast<std::uint32_t>(found - std::begin(op_facts));
+}
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -79,10 +79,8 @@ class Parser {
       if (parent == by_name_.end()) return "no family '" + excerpt(words[2]) + "' before it";
       made.parent = parent->second;
     }
-    const auto op = std::find_if(std::begin(creators), std::end(creators),
-                                 [&](std::uint32_t o) { return words[3] == op_facts[o].name; });
-    if (op == std::end(creators)) return "families of '" + excerpt(words[3]) + "' cannot be tuned";
-    made.op = *op;
+    made.op = tuned_procedure(words[3]);
+    if (made.op == 0) return "families of '" + excerpt(words[3]) + "' cannot be tuned";
     const std::size_t plus = words[4].rfind("+0x");
     if (plus == 0 || plus == std::string::npos || !number_in(words[4].substr(plus + 3), 16, ~0ull, made.offset)) {
       return "'" + excerpt(words[4]) + "' is no call site";

@@ -98,7 +98,7 @@ Agreement agree_in_world(std::uint64_t number, int seconds) noexcept {
   World world(layer, seconds);
   std::uint64_t word = 0;
   if (job.rank != 0) {
-    if (!world.receive(0, word, true)) return Agreement::missing;
+    if (!world.receive(0, word, true)) return Agreement::unheard;
     world.send(0, number);
     return world.receive(0, word, false) ? static_cast<Agreement>(word) : Agreement::missing;
   }

@@ -5,7 +5,7 @@
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-enum class Agreement { all_equal, different, missing, impossible };
+enum class Agreement { all_equal, different, missing, unheard, impossible };  // unheard: rank 0 says nothing
 
 // Returns whether all ranks of MPI_COMM_WORLD call this function with equal numbers.  Either all ranks that call it get
 // all_equal, or none does, even if others never call it (docs/decisions/0031-per-communicator.md).  Waits up to

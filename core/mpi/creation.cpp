@@ -405,6 +405,11 @@ void creation_completed(Payload payload, bool succeeded) noexcept try {
   say_no_memory();
 }
 
+bool has_pending() noexcept {
+  const std::lock_guard<std::mutex> lock(pending_mutex);
+  return !pending().empty();
+}
+
 // Returns whether a communicator's request is not complete; until then, MPI must not be queried about it.
 static bool is_pending(MPI_Comm comm) {
   const std::lock_guard<std::mutex> lock(pending_mutex);

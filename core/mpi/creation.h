@@ -44,6 +44,7 @@ bool made_in_callback(Site caller) noexcept;
 // MPI_Comm_idup: creating() assigns the number of the creation now.  The communicator exists when `request` completes;
 // then creation_completed() registers it.  If the creation failed, the variable may not contain a communicator any
 // more.
+bool has_pending() noexcept;  // whether a communicator of MPI_Comm_idup is not finished
 void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, Payload payload, Site site) noexcept;
 void creation_completed(Payload payload, bool succeeded) noexcept;
 

@@ -15,6 +15,7 @@
 #include "core/mpi/agreement.h"
 #include "core/mpi/api.h"
 #include "core/mpi/bind.h"
+#include "core/mpi/creation.h"
 #include "core/mpi/job_groups.h"
 #include "core/mpi/state.h"
 #include "core/mpi/wrap.h"
@@ -29,8 +30,9 @@ namespace {
 
 constexpr int patience = 10;  // seconds; Open MPI's MPI_Init ends with a barrier, so all ranks arrive together
 
-void say_why_not(const std::string& why) {
-  if (job.rank == 0) say("COMMLENS_TUNE: communicators are not tuned: %s", why.c_str());
+// teller: the rank that says it.
+void say_why_not(const std::string& why, int teller = 0) {
+  if (job.rank == teller) say("COMMLENS_TUNE: communicators are not tuned: %s", why.c_str());
 }
 
 }  // namespace
@@ -215,42 +217,48 @@ void begin_tuning() noexcept try {
   say_why_not(!why.empty()                         ? why
               : agreement == Agreement::impossible ? "the ranks cannot agree through this point-to-point layer"
               : agreement == Agreement::different  ? "not all ranks can use the same rules"
-                                                   : "not all ranks run with commlens and COMMLENS_TUNE");
+                                                   : "not all ranks run with commlens and COMMLENS_TUNE",
+              agreement == Agreement::unheard && job.size > 1 ? 1 : 0);
 } catch (const std::bad_alloc&) {
   say_why_not("out of memory");
 }
 
 // A creation inside another one, in a callback of the application: the outer rule does not count for it.
-static void suspend() noexcept {
+bool begin_inside() noexcept {
+  if (state->former.empty() || !state->held.empty()) return false;
   for (const Former& f : state->former) {
     Former held{};
     if (read_variable(f.index, held)) state->held.push_back(held);
     write_variable(f);
   }
+  return true;
 }
 
 bool begin_creation(Op op, MPI_Comm parent, Site site) noexcept {
   State& s = *state;
   const bool is_inside = !s.former.empty();
-  const bool suspends = is_inside && s.held.empty();
-  if (suspends) suspend();
+  const bool suspends = begin_inside();
   if (!has_rule_for(op) || !is_agreed(parent)) return suspends;
-  int family = is_inside ? 0 : family_of(op, parent, site);
+  // A communicator of MPI_Comm_idup could be finished inside this call, with its variables, on some ranks only.
+  int family = is_inside || has_pending() ? 0 : family_of(op, parent, site);
   if (family != 0 && !set_variables(family)) {
     end_creation();
     family = -1;
   }
   // The creation is collective over the parent, so all members come here, but perhaps from different call sites.
-  int votes[2] = {family, -family}, least[2] = {0, 0};
-  const int rc = s.allreduce(votes, least, 2, s.integer, s.minimum, parent);
+  // The third number is the lowest rank that has a rule: it tells the user.
+  const int teller = family > 0 ? job.rank : job.size;
+  int votes[3] = {family, -family, teller}, least[3] = {0, 0, 0};
+  const int rc = s.allreduce(votes, least, 3, s.integer, s.minimum, parent);
   if (rc == MPI_SUCCESS && least[0] == family && least[1] == -family && family > 0) {
     ++s.created[static_cast<std::size_t>(family) - 1];
     return true;
   }
   if (!is_inside) end_creation();
-  if (family > 0 && !s.has_differed) {
+  if (family > 0 && least[2] == teller && !s.has_differed) {
     s.has_differed = true;
-    say("rank %d: COMMLENS_TUNE: a communicator is not tuned: its ranks create it at different call sites", job.rank);
+    say("COMMLENS_TUNE: a communicator is not tuned: its ranks create it at different call sites, or inside or during "
+        "the creation of another");
   }
   return suspends;
 }
@@ -287,6 +295,7 @@ void begin_tuning() noexcept {
   if (!options().text(Option::tune).empty()) say_why_not("the MPI library is not Open MPI 4 or 5");
 }
 bool begin_creation(Op, MPI_Comm, Site) noexcept { return false; }
+bool begin_inside() noexcept { return false; }
 void end_creation() noexcept {}
 std::vector<Setting> tuned_settings() { return {}; }
 

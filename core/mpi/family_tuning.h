@@ -37,6 +37,20 @@ inline int create_tuned(Op op, MPI_Comm parent, Site site, Next next) {
   return rc;
 }
 
+// Suspends the variables of a creation inside which the application, in a callback, creates a communicator by a
+// procedure that no rule names.  begin: returns whether it did.
+bool begin_inside() noexcept;
+
+// Calls the MPI library's function, which creates a communicator.
+template <class Next>
+inline int create_inside(Next next) {
+  if (__builtin_expect(!tunes_families, 1)) return next();
+  const bool is_suspended = begin_inside();
+  const int rc = next();
+  if (is_suspended) end_creation();
+  return rc;
+}
+
 // What was set, for table setting.
 std::vector<Setting> tuned_settings();
 

@@ -7,6 +7,7 @@
 
 #include "core/mpi/creation.h"
 #include "core/mpi/datatypes.h"
+#include "core/mpi/family_tuning.h"
 #include "core/mpi/wrap.h"
 
 namespace commlens {
@@ -86,7 +87,7 @@ int file_close(Next next, Op op, Site caller, MPI_File* fh) {
 template <class CallNext>
 int idup_of(CallNext call_next, Op op, Site caller, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   Call call(op, caller);
-  if (call.nested()) return call_next();
+  if (call.nested()) return create_inside(call_next);
   MPI_Comm before = newcomm == nullptr ? api.comm_null : *newcomm;
   call.start_in(comm);
   const int rc = call_next();

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
 
@@ -83,3 +84,26 @@ def test_only_thread_multiple_leaves_communicators_alone(mpi: Mpi, tmp_path, tun
     result = mpi.run(3, [program, tuned], env)
     assert result.rc == 0, result
     assert ("MPI_THREAD_MULTIPLE" in result.stderr) == (tuned == "multiple")
+
+
+def test_a_communicator_made_inside_a_tuned_creation_is_not_tuned(mpi: Mpi, tmp_path) -> None:
+    if mpi.family != "openmpi":
+        pytest.skip("only Open MPI chooses per communicator")
+    program = mpi.compile("tune_inside.c")
+    connection = sqlite3.connect(mpi.run(5, [program]).profile)
+    written = write_family_rules(connection, [choice(connection, "outer", 2)], "Open MPI v4.1.4")
+    file = tmp_path / "rules"
+    file.write_text(written.files[RULES])
+    result = mpi.run(5, [program], {"COMMLENS_TUNE": str(file), "COMMLENS_MATRIX": "all", **DYNAMIC})
+    assert result.rc == 0, result
+    said = CliRunner().invoke(commlens, ["algorithms", str(result.profile), "--format", "json"])
+    verdicts = sorted(line["verdict"].split(" (")[0] for line in json.loads(said.output)["lines"])
+    assert verdicts == ["linear", "linear", "pairwise"]
+
+
+def test_two_proc_is_refused_for_more_processes(mpi: Mpi) -> None:
+    connection = sqlite3.connect(mpi.run(3, [mpi.compile("tune_families.c")]).profile)
+    two = choice(connection, "first", 5)
+    two = dataclasses.replace(two, candidate=Candidate(5, "two_proc"))
+    written = write_family_rules(connection, [two], "Open MPI v4.1.4")
+    assert [reason for _, reason in written.refused] == ["two_proc is for communicators of two processes"]

@@ -7,17 +7,12 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 
+from commlens.tune._tuned import TUNED
 from commlens.tune.model import Choice
 from commlens.tune.rules.rule_set import RuleSet
 
 RULES = "families.rules"
 """Name of the rules file."""
-
-TUNED = {
-    "MPI_Cart_create", "MPI_Cart_sub", "MPI_Comm_create", "MPI_Comm_dup", "MPI_Comm_dup_with_info", "MPI_Comm_split",
-    "MPI_Comm_split_type", "MPI_Dist_graph_create", "MPI_Dist_graph_create_adjacent", "MPI_Graph_create",
-}  # fmt: skip
-"""Procedures whose communicators can be tuned, as in core/job/family_rules.cpp."""
 
 _FAMILIES = """
 SELECT DISTINCT c.family, c.name LIKE 'W%', p.family, o.name, s.build_id, s.offset
@@ -81,6 +76,8 @@ def write_family_rules(connection: sqlite3.Connection, choices: Sequence[Choice]
             reason = "only Open MPI 4 and 5 choose per communicator"
         elif len(candidates) != 1 or same[0].candidate.number == 0:
             reason = reason or "the sizes need different algorithms, and one counts for all"
+        elif same[0].candidate.name == "two_proc" and any(choice.case.comm_size != 2 for choice in same):
+            reason = reason or "two_proc is for communicators of two processes"
         elif called != {(choice.case.comm_size, choice.case.bin) for choice in same}:
             reason = reason or "the algorithm is not known to be faster for all sizes with calls"
         if reason:
