@@ -108,7 +108,11 @@ class Wrapped:
         comm = self.communicator
         if not self.policy.tuned or comm is None:
             inside = self.policy.creates and site == "0"
-            return f"create_inside([&] {{ return next({self.arguments}); }})" if inside else f"next({self.arguments})"
+            return (
+                f"create_inside([&] {{ return next({self.arguments}); }})"
+                if inside
+                else f"next({self.arguments})"
+            )
         return f"create_tuned({self.op}, {comm.name}, {site}, [&] {{ return next({self.arguments}); }})"
 
     @property
