@@ -98,7 +98,8 @@ def test_a_communicator_made_inside_a_tuned_creation_is_not_tuned(mpi: Mpi, tmp_
     assert result.rc == 0, result
     said = CliRunner().invoke(commlens, ["algorithms", str(result.profile), "--format", "json"])
     verdicts = sorted(line["verdict"].split(" (")[0] for line in json.loads(said.output)["lines"])
-    assert verdicts == ["linear", "pairwise"]
+    assert verdicts[0].startswith("linear")
+    assert verdicts[1:] == ["pairwise"]
 
 
 def test_two_proc_is_refused_for_more_processes(mpi: Mpi) -> None:
