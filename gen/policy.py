@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,10 +149,10 @@ def check_keys(facts: Iterable[str], known: Iterable[str], what: str) -> None:
         raise SpecError(f"unknown key {sorted(unknown)} beside {what}")
 
 
-def check_values(values: Iterable[str], known: set[str], what: str) -> None:
-    unknown = sorted(set(values) - known)
+def check_values(values: Iterable[object], known: Collection[object], what: str) -> None:
+    unknown = sorted(map(str, set(values) - set(known)))
     if unknown:
-        raise SpecError(f"{what}: {', '.join(unknown)} is not one of {', '.join(sorted(known))}")
+        raise SpecError(f"{what}: {', '.join(unknown)} is not one of {', '.join(sorted(map(str, known)))}")
 
 
 def facts_of(
