@@ -47,6 +47,7 @@ def test_the_way_round_a_slow_algorithm_is_found_and_proven(
     assert done.exit_code == 0, done.output
     assert "faster with certainty in 1 of 1 case" in done.output
     assert "\nFaster: " in done.output, done.output
+    assert "\n  MPI_Alltoall 512-1023 B on d0.* x5: " in done.output, done.output
     assert {"measurements.csv", "openmpi.rules", "rules.md", "proof.csv", "profiles"} <= {
         path.name for path in folder.iterdir()
     }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from commlens.overhead.legs import Tool, commlens_tool, find_stopwatch
 from commlens.overhead.measure import Run, rounds
 from commlens.reports.query import Selection
 from commlens.tune import prove
+from commlens.tune.candidates import is_openmpi
 from commlens.tune.families import write_family_rules
 from commlens.tune.model import Case, Choice
 from commlens.tune.rules import RuleSet, write_rules
@@ -39,6 +40,10 @@ SELECT DISTINCT comm.family, comm.name, op.name, comm.size, key.bin
 COMMS_SQL = "SELECT DISTINCT family, size FROM comm WHERE kind = 'intra' ORDER BY family, size"
 
 
+Place = tuple[str, str, int]
+"""Name of the family, collective as in a Case, and size bin."""
+
+
 @dataclass(frozen=True)
 class Proof:
     """What the runs of the application showed.
@@ -48,13 +53,18 @@ class Proof:
     runs : list of Run
     cost : Cost or None
         Of the leg with the rules, against runs without commlens and without rules.
-    rows : list of Row
+    compared : list of (Place, Row)
         The comparison of the calls that the rules are for: time without and with them.
     """
 
     runs: list[Run]
     cost: Cost | None
-    rows: list[Row]
+    compared: list[tuple[Place, Row]]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of the comparison."""
+        return [row for _, row in self.compared]
 
     @property
     def faster(self) -> list[Row]:
@@ -62,9 +72,9 @@ class Proof:
         return [row for row in self.rows if row.is_significant and row.added_ns < 0]
 
     @property
-    def slower(self) -> list[Row]:
+    def slower(self) -> set[Place]:
         """The calls that take more time with certainty."""
-        return [row for row in self.rows if row.is_significant and row.added_ns > 0]
+        return {place for place, row in self.compared if row.is_significant and row.added_ns > 0}
 
     @property
     def is_kept(self) -> bool:
@@ -91,7 +101,7 @@ def make_rules(connection: sqlite3.Connection, choices: Sequence[Choice], librar
     """Return the rules for the choices: by size where a rule counts for nothing else, the others by family."""
     comms = [(int(family), int(size)) for family, size in connection.execute(COMMS_SQL)]
     rules = write_rules(choices, library, comms, called_cases(connection))
-    if not rules.refused:
+    if not rules.refused or not is_openmpi(library):
         return rules
     families = write_family_rules(connection, [choice for choice, _ in rules.refused], library)
     reasons = dict(rules.refused)
@@ -104,14 +114,14 @@ def make_rules(connection: sqlite3.Connection, choices: Sequence[Choice], librar
     )
 
 
-def without(choices: Sequence[Choice], slower: Sequence[Row]) -> list[Choice]:
+def place_of(case: Case) -> Place:
+    """Return which calls a case is about, without the size of the communicator."""
+    return case.communicator, case.collective, case.bin
+
+
+def without(choices: Sequence[Choice], slower: Collection[Place]) -> list[Choice]:
     """Return the choices without those whose calls became slower."""
-    bad = {(row.family, row.operation.lower(), row.bin) for row in slower}
-    return [
-        choice
-        for choice in choices
-        if (choice.case.communicator, f"mpi_{choice.case.collective}", choice.case.bin) not in bad
-    ]
+    return [choice for choice in choices if place_of(choice.case) not in slower]
 
 
 def store_rules(rules: RuleSet, page: str, folder: Path) -> None:
@@ -180,7 +190,7 @@ def prove_rules(
     return Proof(runs, prove.cost_of(runs), compared_rows(profiles, rules.kept))
 
 
-def compared_rows(profiles: Path, choices: Sequence[Choice]) -> list[Row]:
+def compared_rows(profiles: Path, choices: Sequence[Choice]) -> list[tuple[Place, Row]]:
     """Return the comparison of the calls that have a rule, from the profiles of both legs."""
     sides = [
         sorted(profiles.glob(f"{name}*.db"), key=_number)[WITHOUT_NUMBER:] for name in (PROFILED, prove.TUNED)
@@ -190,11 +200,14 @@ def compared_rows(profiles: Path, choices: Sequence[Choice]) -> list[Row]:
     operations = tuple(sorted({f"MPI_{choice.case.collective.capitalize()}" for choice in choices}))
     selection = Selection(operations=operations)
     before, after = ([read_run(str(path), selection) for path in side] for side in sides)
-    wanted = {
-        (choice.case.communicator, f"mpi_{choice.case.collective}", choice.case.bin) for choice in choices
-    }
-    rows = compare(before, after, region=None, comms=None).rows
-    return [row for row in rows if (row.family, row.operation.lower(), row.bin) in wanted]
+    wanted = {place_of(choice.case) for choice in choices}
+    found = compare(before, after)
+    named = [
+        ((found.nodes[row.node].first.name, collective_of(row.operation) or "", row.bin), row)
+        for row in found.rows
+        if row.node is not None
+    ]
+    return [(place, row) for place, row in named if place in wanted]
 
 
 def _number(path: Path) -> int:

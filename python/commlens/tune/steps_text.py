@@ -11,7 +11,7 @@ from commlens.compare.model import Row
 from commlens.compare.text import bin_text
 from commlens.overhead.estimate import Estimate
 from commlens.render.table import Column, Table
-from commlens.render.units import count_text, share_text, size_text, time_text
+from commlens.render.units import bytes_text, count_text, share_text, size_text, time_text
 from commlens.selection.sizes import BinRange
 from commlens.tune import prove
 from commlens.tune.decide import Changes, round_medians
@@ -41,7 +41,7 @@ def candidate_text(candidate: Candidate) -> str:
     """Return the name of an algorithm, with its segment size if it has one."""
     if not candidate.segment_bytes:
         return candidate.name
-    return f"{candidate.name}, segments of {size_text(candidate.segment_bytes, candidate.segment_bytes)}"
+    return f"{candidate.name}, segments of {bytes_text(candidate.segment_bytes)}"
 
 
 def size_of(case: Case) -> str:
@@ -149,7 +149,7 @@ def rules_lines(rules: RuleSet, folder: Path) -> list[str]:
         lines += [f"  {line}" for line in variables_lines(rules, folder)]
         lines += scope_lines(rules)
     lines += [
-        f"left out: MPI_{choice.case.collective.capitalize()} on {choice.case.communicator}: {reason}"
+        f"left out: MPI_{choice.case.collective.capitalize()} {size_of(choice.case)} on {choice.case.communicator}: {reason}"
         for choice, reason in rules.refused
     ]
     return lines
