@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
 DEFAULT_TOP = 10
 DEFAULT_BUDGET = 60
 DEFAULT_RUNS = 20
+CHOOSES = re.compile(
+    r"COMMLENS_TUNE|OMPI_MCA_coll_tuned_(dynamic_rules_filename|\w+_algorithm)|MPIR_CVAR_\w+_ALGORITHM|I_MPI_ADJUST_\w+"
+)
+"""Variables that choose algorithms."""
 STEPS = ("plan", "replay", "rules", "proof")
 
 
@@ -134,7 +140,7 @@ def tune(
         trials = [] if comms or operations else read_switches(connection, plan.library)
     show_plan(plan, trials, top, style, show_sql=show_sql)
     if until != "plan" and plan.worth:
-        place = folder or Path(profile).with_suffix(".tune")
+        place = folder or Path(profile).absolute().with_suffix(".tune")
         tune_steps(profile, plan, command, place, until, budget, runs)
 
 
@@ -192,6 +198,7 @@ def tune_steps(
     from commlens.tune.steps_text import draw_measured, measured_text
 
     launch = split(command)
+    refuse_rules_in_use()
     screen = Screen()
     try:
         with interruptible():
@@ -207,12 +214,25 @@ def tune_steps(
             screen.lines([Text(""), *draw_measured(measured, changes, choices).lines(screen.width)])
             for note in measured.notes:
                 screen.lines(fold("", note, screen.width, "dim"))
-            if until != "replay" and choices:
+            if until != "replay":
                 prove_choices(profile, plan.library, choices, launch, folder, runs if until == "proof" else 0)
     except KeyboardInterrupt:
         raise CommlensError(
             f"stopped; {folder} has what was measured, and the same command goes on"
         ) from None
+
+
+def refuse_rules_in_use() -> None:
+    """Refuse an environment that chooses algorithms: the runs without rules would have them, too.
+
+    Raises
+    ------
+    CommlensError
+        Such a variable is set.
+    """
+    used = sorted(name for name in os.environ if CHOOSES.fullmatch(name))
+    if used:
+        raise CommlensError(f"unset {', '.join(used)}: the runs without rules would use them, too")
 
 
 def prove_choices(
@@ -226,6 +246,7 @@ def prove_choices(
     """Write the rules, and prove them by a number of runs; 0: only write them."""
     from commlens.tune import steps
     from commlens.tune.rules import page
+    from commlens.tune.rules.page import NOT_TO_USE, USE
     from commlens.tune.steps_text import proof_lines, rules_lines
 
     screen = Screen()
@@ -245,13 +266,17 @@ def prove_choices(
         for line in lines[1:]:
             screen.lines(fold("", line, screen.width))
         rest = steps.without(choices, proof.slower)
+        if not proof.is_kept:
+            text = text.replace(USE, NOT_TO_USE)
+            lines.append("the rules are not kept: do not use the variables above")
+            screen.lines(fold("", lines[-1], screen.width))
         proven = "\n".join(
             [text, "## What runs of the application show", "", *(f"- {line.strip()}" for line in lines), ""]
         )
         steps.store_rules(rules, proven, folder)
         if not proof.is_kept:
-            steps.remove_rules(rules, folder)
-        if not proof.slower or not rest or len(rest) == len(choices):
+            steps.remove_rules(folder)
+        if not proof.slower or not rest:
             return
         screen.lines(
             fold(

@@ -19,6 +19,12 @@ from commlens.tune.plan import Place, Plan
 LARGEST = 2**31 - 1  # bytes of a rank in a call: counts in MPI are int
 FOREVER = 2**62
 
+EACH = ("gather", "scatter", "allgather", "alltoall", "reduce_scatter_block")
+"""Collectives in which a rank has a block for each rank."""
+
+SUMMED = ("allreduce", "exscan", "reduce", "reduce_scatter_block", "scan")
+"""Collectives that the replay sums as double precision numbers, if the messages consist of such."""
+
 Layout = tuple[tuple[int, ...], ...]
 """Communicators that are active at the same time, each with the world ranks of its ranks."""
 
@@ -114,7 +120,7 @@ def _add_place(connection: sqlite3.Connection, place: Place, found: Cases) -> No
             blocks = tuple(
                 _blocks(connection, row, operation, bin, size, ranks) for row, ranks in zip(chosen, layout)
             )
-        largest = message * (size if blocks is None else 1)
+        largest = message * (size if blocks is None and collective in EACH else 1)
         if largest > LARGEST:
             found.notes.append(
                 f"{place.row['communicator']} {operation}: not tried, a rank has more than 2 GiB in a call."
@@ -185,8 +191,8 @@ def message_bytes(collective: str, bin: int, size: int, rows: Sequence[Mapping[s
         "alltoall": sent / size,
         "reduce_scatter_block": received,
     }.get(collective, sent)
-    mean = round(float(total) / calls)
-    return min(max(mean, 1 << (bin - 1)), (1 << bin) - 1)
+    mean = min(max(round(float(total) / calls), 1 << (bin - 1)), (1 << bin) - 1)
+    return mean - mean % 8 if collective in SUMMED and mean >= 8 else mean
 
 
 def _blocks(

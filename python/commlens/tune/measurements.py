@@ -19,8 +19,6 @@ PLAN = "replay.plan"
 TIMES = "measurements.csv"
 HEADER = "round,case,candidate,repetition,is_late,time_ns,collective,algorithm"
 FIRST = "commlens-replay-1"
-MOST_WORDS = 100_000_000
-LARGEST = 2**62
 
 
 class Time(NamedTuple):
@@ -68,7 +66,7 @@ def plan_text(cases: Cases, seed: int) -> str:
     lines.append(f"cases {len(cases.cases)}")
     for i, (case, layout, blocks) in enumerate(zip(cases.cases, cases.layouts, cases.blocks)):
         size = case.message_bytes if blocks is None else -1
-        name = f"n{quote(case.communicator, safe='')}"[:120]
+        name = f"n{quote(case.communicator, safe='')}"
         lines.append(
             f"case {case.collective} {i} {size} {case.family} {case.bin} {case.message_bytes} {name}"
         )

@@ -58,12 +58,12 @@ def prove(about: str, rounds: Rounds, folder: Path, number: int, seed: int = 1) 
     done = max((run.round for run in found), default=0)
     if done >= number:
         return found
-    _store(folder / SUBJECT, about)
+    store(folder / SUBJECT, about)
     for run in rounds(number - done, seed + done):
         # A warm-up counts nowhere; that of a proof that goes on would be a second one.
         if run.round > 0 or done == 0:
             found.append(replace(run, round=run.round + done if run.round > 0 else 0))
-            _store(folder / PROOF, raw.text(found))
+            store(folder / PROOF, raw.text(found))
     return found
 
 
@@ -94,7 +94,7 @@ def _move_aside(path: Path) -> None:
         raise CommlensError(f"{path}: cannot be renamed: {error.strerror}") from None
 
 
-def _store(path: Path, text: str) -> None:
+def store(path: Path, text: str) -> None:
     """Replace a file at once: it is complete whenever the process ends."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -61,7 +61,9 @@ def replay(
         )
     _make_folder(folder, plan_text(cases, seed))
     if not cases.cases:
-        return read_measurements(folder)
+        found = read_measurements(folder)
+        found.notes.extend(cases.notes)
+        return found
     program = compile_program(folder)
     seconds = max(LEAST, budget_s - (time.monotonic() - begin) - LAUNCHING)
     words = [str(folder.absolute() / name) for name in (PROGRAM, PLAN, TIMES)]

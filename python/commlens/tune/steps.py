@@ -16,15 +16,18 @@ from commlens.base.errors import CommlensError
 from commlens.base.progress import announced
 from commlens.compare.model import Row, compare
 from commlens.compare.read import read_run
+from commlens.overhead import raw
 from commlens.overhead.estimate import Cost
 from commlens.overhead.legs import Tool, commlens_tool, find_stopwatch
 from commlens.overhead.measure import Run, rounds
 from commlens.reports.query import Selection
 from commlens.tune import prove
 from commlens.tune.candidates import is_openmpi
+from commlens.tune.families import RULES as BY_FAMILY
 from commlens.tune.families import write_family_rules
 from commlens.tune.model import Case, Choice
 from commlens.tune.rules import RuleSet, write_rules
+from commlens.tune.rules.openmpi import FILE as BY_SIZE
 
 PROFILED = "default"
 """Name of the leg with commlens and without the rules; its profiles are compared with those of the tuned leg."""
@@ -78,7 +81,9 @@ class Proof:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the run, or one of the calls, is faster with certainty, and the run not slower."""
+        """Whether the run, or one of the calls, is faster with certainty, and neither the run nor a call is slower."""
+        if self.slower:
+            return False
         if prove.is_faster(self.cost):
             return True
         if self.cost is None or self.cost.crashed or self.cost.ratio is None:
@@ -92,7 +97,8 @@ def called_cases(connection: sqlite3.Connection) -> list[Case]:
     found = []
     for family, name, operation, size, bin in connection.execute(CALLED_SQL):
         collective = collective_of(operation)
-        if collective is not None:
+        # Other forms of a collective choose their algorithms by themselves.
+        if collective is not None and operation == f"MPI_{collective.capitalize()}":
             found.append(Case(family, name, collective, size, bin, 0))
     return found
 
@@ -125,13 +131,14 @@ def without(choices: Sequence[Choice], slower: Collection[Place]) -> list[Choice
 
 
 def store_rules(rules: RuleSet, page: str, folder: Path) -> None:
-    """Write the files of the rules and the page beside them.
+    """Write the files of the rules and the page beside them; remove those of former rules.
 
     Raises
     ------
     CommlensError
         The folder cannot be written.
     """
+    remove_rules(folder)
     for name, text in {**rules.files, PAGE: page}.items():
         try:
             (folder / name).write_text(text, encoding="utf-8")
@@ -139,9 +146,9 @@ def store_rules(rules: RuleSet, page: str, folder: Path) -> None:
             raise CommlensError(f"{folder / name}: cannot be written: {error.strerror}") from None
 
 
-def remove_rules(rules: RuleSet, folder: Path) -> None:
-    """Remove the files of rules that were not proven, so that nobody uses them."""
-    for name in rules.files:
+def remove_rules(folder: Path) -> None:
+    """Remove the files of rules, so that nobody uses those that were not proven."""
+    for name in (BY_SIZE, BY_FAMILY):
         with suppress(OSError):
             (folder / name).unlink()
 
@@ -151,7 +158,8 @@ def legs(rules: RuleSet, folder: Path, profiles: Path) -> list[Tool]:
     rule = {name: value.replace("{folder}", str(folder)) for name, value in rules.variables.items()}
     found = []
     for name, label, variables in ((PROFILED, "tuned=no", {}), (prove.TUNED, "tuned=yes", rule)):
-        settings = {"COMMLENS_OUTPUT": str(profiles / f"{name}.db"), "COMMLENS_LABEL": label, **variables}
+        path = str(profiles / f"{name}.db").replace("%", "%%")
+        settings = {"COMMLENS_OUTPUT": path, "COMMLENS_LABEL": label, **variables}
         found.append(commlens_tool(name, settings))
     return found
 
@@ -175,7 +183,7 @@ def prove_rules(
     profiles = folder / PROFILES / hashlib.sha256(about.encode()).hexdigest()[:8]
     tools = legs(rules, folder, profiles)
     stopwatch = find_stopwatch()
-    if not prove.kept_runs(about, folder):
+    if not prove.kept_runs(about, profiles):
         shutil.rmtree(profiles, ignore_errors=True)
     try:
         profiles.mkdir(parents=True, exist_ok=True)
@@ -186,7 +194,8 @@ def prove_rules(
         runs = rounds(tools, launch, stopwatch, more, seed)
         return announced(runs, (more + 1) * 3, 3, "runs") if announce else runs
 
-    runs = prove.prove(about, measured, folder, number)
+    runs = prove.prove(about, measured, profiles, number)
+    prove.store(folder / prove.PROOF, raw.text(runs))
     return Proof(runs, prove.cost_of(runs), compared_rows(profiles, rules.kept))
 
 

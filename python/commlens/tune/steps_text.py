@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -117,6 +118,8 @@ def measured_text(measured: Measurements, changes: Changes, choices: Sequence[Ch
             f"another algorithm is faster with certainty in {len(choices):,} of {cases} ({number} measured); expected to save "
             f"{time_text(round(saved))}{of_run}, sum over the ranks{rest}"
         )
+    if not measured.cases:
+        return "leave it: no case can be measured"
     if few == len(measured.cases):
         return f"undecided: {number} of {cases} are too few for any claim; use a longer --budget"
     return f"leave it: no algorithm is faster than the library's own choice with certainty ({number} measured){rest}"
@@ -158,7 +161,10 @@ def rules_lines(rules: RuleSet, folder: Path) -> list[str]:
 def variables_lines(rules: RuleSet, folder: Path) -> list[str]:
     """Return the variables that make a job use the rules."""
     path = str(folder.absolute())
-    return [f"{name}={value.replace('{folder}', path)}" for name, value in sorted(rules.variables.items())]
+    return [
+        f"{name}={shlex.quote(value.replace('{folder}', path))}"
+        for name, value in sorted(rules.variables.items())
+    ]
 
 
 def proof_lines(proof: Proof) -> list[str]:
@@ -171,6 +177,9 @@ def proof_lines(proof: Proof) -> list[str]:
 def verdict_text(proof: Proof) -> str:
     """Return the result in one sentence with a number."""
     whole = prove.sentence(proof.cost)
+    if proof.slower:
+        calls = ", ".join(sorted({f"MPI_{place[1].capitalize()} on {place[0]}" for place in proof.slower}))
+        return f"Leave it as it is: {calls} became slower; of the whole run: {whole.partition(': ')[2]}"
     if prove.is_faster(proof.cost) or not proof.is_kept:
         return whole
     best = min(proof.faster, key=lambda row: row.added_ns)

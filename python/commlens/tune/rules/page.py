@@ -16,13 +16,16 @@ HEAD = (
     "|---|---|---|---|---|---|---|---|---|---|",
 )
 
+USE = "Set these variables for the job:"
+NOT_TO_USE = "**Not proven, so do not use them.** These variables were tried:"
+
 
 def page(rules: RuleSet, library: str, folder: Path) -> str:
     """Return the page in Markdown; `folder` is the one of the rules."""
     lines = ["# Rules for collectives", "", f"Written by `commlens tune` for {_cell(library)}.", ""]
     if rules.kept:
         lines += ["## Why", "", *HEAD, *map(why_row, rules.kept), ""]
-        lines += ["## How to use them", "", "Set these variables for the job:", ""]
+        lines += ["## How to use them", "", USE, ""]
         values = {name: value.replace("{folder}", str(folder)) for name, value in rules.variables.items()}
         lines += [f"    export {name}={_quoted(value)}" for name, value in sorted(values.items())]
         lines += ["", *scope_lines(rules), ""]
@@ -42,8 +45,11 @@ def scope_lines(rules: RuleSet) -> list[str]:
         "The rules count, too, for the calls that the library itself makes on a communicator: in its other collectives,",
         "and to make communicators.",
     ]
+    if "families.rules" in rules.files:
+        lines = ["COMMLENS_TUNE counts only with commlens: start all processes with commlens-run.", *lines]
+    if "openmpi.rules" in rules.files:
+        lines = ["A rule of openmpi.rules counts for communicators of its size only.", *lines]
     if rules.files:
-        lines = ["A rule counts for communicators of its size only.", *lines]
         lines += [
             "Open MPI 5 has another component, coll/han, in front of these rules on communicators of several nodes.",
             "Whether a rule counts there, only a run shows.",
