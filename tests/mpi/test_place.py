@@ -15,19 +15,21 @@ import pytest
 from commlens.place import formats
 from commlens.place.machine import Slot
 
+# Each rank writes a file: launchers may mix what ranks print.
 WHERE = """\
-import os
+import os, pathlib, sys
 rank = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ["PMI_RANK"]
-print(rank, os.uname().nodename, *sorted(os.sched_getaffinity(0)))
+words = [os.uname().nodename, *map(str, sorted(os.sched_getaffinity(0)))]
+pathlib.Path(sys.argv[1], f"rank-{rank}").write_text(" ".join(words))
 """
 
 
-def ranks(command: Sequence[str | Path]) -> dict[int, tuple[str, tuple[int, ...]]]:
-    """Return host and CPUs of each rank that a launcher starts."""
+def ranks(command: Sequence[str | Path], folder: Path) -> dict[int, tuple[str, tuple[int, ...]]]:
+    """Return host and CPUs of each rank that a launcher starts; the ranks write into the folder."""
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     others = {name: value for name, value in os.environ.items() if not name.startswith("OMPI_MCA_")}
     result = subprocess.run(
-        [*command, sys.executable, "-c", WHERE],
+        [*command, sys.executable, "-c", WHERE, folder],
         env={**others, **as_root},
         capture_output=True,
         text=True,
@@ -36,9 +38,9 @@ def ranks(command: Sequence[str | Path]) -> dict[int, tuple[str, tuple[int, ...]
     )
     assert result.returncode == 0, result.stderr
     found = {}
-    for line in result.stdout.splitlines():
-        rank, host, *cpus = line.split()
-        found[int(rank)] = (host, tuple(map(int, cpus)))
+    for path in folder.glob("rank-*"):
+        host, *cpus = path.read_text(encoding="utf-8").split()
+        found[int(path.name.removeprefix("rank-"))] = (host, tuple(map(int, cpus)))
     return found
 
 
@@ -50,7 +52,7 @@ def test_open_mpi_binds_each_rank_to_the_cores_of_its_slot(tmp_path: Path) -> No
     slots = [Slot(host, (cpu,), (cpu,)) for cpu in reversed(cpus)]
     file = tmp_path / "ranks"
     formats.save(file, formats.rankfile(slots))
-    found = ranks(["mpirun.openmpi", "-np", "2", "--rankfile", file])
+    found = ranks(["mpirun.openmpi", "-np", "2", "--rankfile", file], tmp_path)
     assert {rank: where[0] for rank, where in found.items()} == {0: host, 1: host}
     assert found[0][1] != found[1][1]
     assert all(slots[rank].cpus[0] in found[rank][1] for rank in found)
@@ -73,5 +75,5 @@ def test_launchers_accept_the_nodes_of_the_ranks(
     file = tmp_path / "hosts"
     assert callable(text)
     formats.save(file, text([Slot(host), Slot(host)]))
-    found = ranks([*command, file])
+    found = ranks([*command, file], tmp_path)
     assert {rank: where[0] for rank, where in found.items()} == {0: host, 1: host}

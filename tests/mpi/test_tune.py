@@ -69,6 +69,9 @@ def test_no_rule_is_written_where_nothing_is_chosen(
     prepared(mpi, monkeypatch, tmp_path)
     done = tuned(mpi, before.profile, program, "--until", "rules", "--budget", 6, "--to", tmp_path / "kept")
     assert done.exit_code == 0, done.output
+    if "nothing to try" in done.output:  # on a machine on which the calls take no time
+        assert not (tmp_path / "kept").exists()
+        return
     page = (tmp_path / "kept" / "rules.md").read_text(encoding="utf-8")
     is_chosen = "faster with certainty" in done.output and "no algorithm is" not in done.output
     assert is_chosen or "No rule: leave the library's own choice." in page
