@@ -4,10 +4,27 @@
 #include <strings.h>
 
 #include <cstdlib>
-#include <cstring>
 
 namespace commlens {
 namespace {
+
+struct Named {
+  int number;
+  const char* name;
+};
+
+// The names of POSIX and Linux.  sigabbrev_np() has them, too, from glibc 2.32 on.
+constexpr Named names[] = {
+    {SIGHUP, "HUP"},       {SIGINT, "INT"},     {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},   {SIGTRAP, "TRAP"},
+    {SIGABRT, "ABRT"},     {SIGBUS, "BUS"},     {SIGFPE, "FPE"},   {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},
+    {SIGSEGV, "SEGV"},     {SIGUSR2, "USR2"},   {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
+#ifdef SIGSTKFLT
+    {SIGSTKFLT, "STKFLT"},
+#endif
+    {SIGCHLD, "CHLD"},     {SIGCONT, "CONT"},   {SIGSTOP, "STOP"}, {SIGTSTP, "TSTP"}, {SIGTTIN, "TTIN"},
+    {SIGTTOU, "TTOU"},     {SIGURG, "URG"},     {SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"},
+    {SIGPROF, "PROF"},     {SIGWINCH, "WINCH"}, {SIGPOLL, "POLL"}, {SIGPWR, "PWR"},   {SIGSYS, "SYS"},
+};
 
 // Returns a number of one to three digits; -1 for anything else.
 int small_number(const std::string& text) {
@@ -17,14 +34,20 @@ int small_number(const std::string& text) {
 
 }  // namespace
 
+const char* name_of_signal(int number) {
+  for (const Named& known : names) {
+    if (known.number == number) return known.name;
+  }
+  return nullptr;
+}
+
 int signal_named(const std::string& text) {
   if (text.empty()) return 0;
   const auto in_range = [](int number) { return number >= 0 && number <= SIGRTMAX ? number : -1; };
   if (const int number = small_number(text); number >= 0) return in_range(number);
   const std::string name = strncasecmp(text.c_str(), "SIG", 3) == 0 ? text.substr(3) : text;
-  for (int number = 1; number < NSIG; ++number) {
-    const char* const known = sigabbrev_np(number);
-    if (known != nullptr && strcasecmp(name.c_str(), known) == 0) return number;
+  for (const Named& known : names) {
+    if (strcasecmp(name.c_str(), known.name) == 0) return known.number;
   }
   for (const bool from_below : {true, false}) {
     if (strncasecmp(name.c_str(), from_below ? "RTMIN" : "RTMAX", 5) != 0) continue;

@@ -15,4 +15,7 @@ inline constexpr int fatal_signals[] = {SIGHUP,  SIGINT, SIGQUIT, SIGTERM, SIGXC
 // Returns 0 for "" and "0", and -1 when no signal has this name.
 int signal_named(const std::string& text);
 
+// Returns "TERM" for SIGTERM; null for a real-time signal and for a number that is no signal.
+const char* name_of_signal(int number);
+
 }  // namespace commlens

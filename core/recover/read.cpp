@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/arena/arena.h"
+#include "core/base/signals.h"
 #include "core/base/wire.h"
 #include "core/hot/thread.h"
 #include "core/process/coverage.h"
@@ -87,7 +88,7 @@ Sliced slices_of(const Segments& segments, const Blocks& blocks, const std::map<
 
 std::string name_of(std::uint32_t state, Liveness liveness) {
   if (state >= static_cast<std::uint32_t>(State::signal)) {
-    const char* const name = sigabbrev_np(static_cast<int>(state - static_cast<std::uint32_t>(State::signal)));
+    const char* const name = name_of_signal(static_cast<int>(state - static_cast<std::uint32_t>(State::signal)));
     return name == nullptr ? "signal" : std::string("SIG") + name;
   }
   switch (static_cast<State>(state)) {
