@@ -29,7 +29,18 @@ def library_text(key: str, facts: dict[str, Any]) -> str:
         rows = [f"                {collective!r}: {tuple(names)!r}," for collective, names in lists.items()]
         lines += [f"            ({major}, {minor}): {{", *rows, "            },"]
     rules = {collective: tuple(fact) for collective, fact in facts.get("rules", {}).items()}
-    return "\n".join([*lines, "        },", f"        {rules!r},", "    ),"])
+    tables = [table_text(collective, table) for collective, table in facts.get("table", {}).items()]
+    return "\n".join(
+        [*lines, "        },", f"        {rules!r},", "        {", *tables, "        },", "    ),"]
+    )
+
+
+def table_text(collective: str, table: dict[str, Any]) -> str:
+    """Return what a selection table says about one collective as an item of a dictionary."""
+    names = ("needs", "parameters")
+    needs, parameters = ({name: tuple(keys) for name, keys in table.get(part, {}).items()} for part in names)
+    facts = (table["bytes"], table.get("bytes_need", ""), table.get("composition", ""), needs, parameters)
+    return f"            {collective!r}: Table({', '.join(map(repr, facts))}),"
 
 
 def python_text(spec: dict[str, Any]) -> str:
@@ -44,6 +55,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class Table(NamedTuple):
+    """What a selection table of a library says about one collective."""
+
+    bytes: str
+    bytes_need: str
+    composition: str
+    needs: dict[str, tuple[str, ...]]
+    parameters: dict[str, tuple[str, ...]]
+
+
 class Library(NamedTuple):
     """One MPI library; the head of spec/algorithms.toml describes its facts."""
 
@@ -54,6 +75,7 @@ class Library(NamedTuple):
     is_complete: bool
     since: dict[tuple[int, int], dict[str, tuple[str, ...]]]
     rules: dict[str, tuple[int, str]]
+    tables: dict[str, Table]
 
 
 LIBRARIES: dict[str, Library] = {{

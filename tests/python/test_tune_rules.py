@@ -157,13 +157,14 @@ def test_the_variable_of_mpich_needs_the_same_choice_everywhere() -> None:
         assert (left.variables, left.kept, len(left.refused)) == ({}, [], 2)
 
 
-def test_mpich_takes_a_broadcast_out_of_shared_memory() -> None:
-    """There its own algorithms would come before the chosen one."""
+def test_mpich_broadcasts_on_the_communicator_itself() -> None:
+    """Inside machines, and between them, its own algorithms would come before the chosen one."""
     chosen = [choice("bcast", 4, 7, Candidate(1, "binomial"))]
     rules = write_rules(chosen, MPICH, [(1, 4)], [chosen[0].case])
     assert rules.variables == {
         "MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial",
         "MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM": "mpir",
+        "MPIR_CVAR_BCAST_COMPOSITION": "3",
     }
 
 

@@ -7,6 +7,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class Table(NamedTuple):
+    """What a selection table of a library says about one collective."""
+
+    bytes: str
+    bytes_need: str
+    composition: str
+    needs: dict[str, tuple[str, ...]]
+    parameters: dict[str, tuple[str, ...]]
+
+
 class Library(NamedTuple):
     """One MPI library; the head of spec/algorithms.toml describes its facts."""
 
@@ -17,6 +27,7 @@ class Library(NamedTuple):
     is_complete: bool
     since: dict[tuple[int, int], dict[str, tuple[str, ...]]]
     rules: dict[str, tuple[int, str]]
+    tables: dict[str, Table]
 
 
 LIBRARIES: dict[str, Library] = {
@@ -49,6 +60,8 @@ LIBRARIES: dict[str, Library] = {
             },
         },
         {'allgather': (0, 'blocks'), 'allgatherv': (1, 'none'), 'allreduce': (2, 'block'), 'alltoall': (3, 'blocks'), 'alltoallv': (4, 'none'), 'barrier': (6, 'none'), 'bcast': (7, 'block'), 'exscan': (8, 'apart'), 'gather': (9, 'apart'), 'reduce': (11, 'block'), 'reduce_scatter': (12, 'none'), 'reduce_scatter_block': (13, 'blocks'), 'scan': (14, 'apart'), 'scatter': (15, 'apart')},
+        {
+        },
     ),
     'mpich': Library(
         'MPICH',
@@ -85,6 +98,24 @@ LIBRARIES: dict[str, Library] = {
             },
         },
         {},
+        {
+            'barrier': Table('none', '', 'beta', {'smp': ('comm_hierarchy=parent',)}, {'k_dissemination': ('k=2',), 'recexch': ('k=2', 'single_phase_recv=0')}),
+            'bcast': Table('avg_msg_size', '', 'gamma', {'smp': ('comm_hierarchy=parent',)}, {'tree': ('tree_type=kary', 'k=2', 'is_non_blocking=1'), 'pipelined_tree': ('tree_type=kary', 'k=2', 'is_non_blocking=1', 'chunk_size=8192', 'recv_pre_posted=0')}),
+            'gather': Table('none', '', '', {}, {}),
+            'gatherv': Table('none', '', '', {}, {}),
+            'scatter': Table('none', '', '', {}, {}),
+            'scatterv': Table('none', '', '', {}, {}),
+            'allgather': Table('total_msg_size', '', '', {'recursive_doubling': ('comm_size=pow2',)}, {'k_brucks': ('k=2',), 'recexch_doubling': ('k=2', 'single_phase_recv=0'), 'recexch_halving': ('k=2', 'single_phase_recv=0')}),
+            'allgatherv': Table('none', '', '', {'recursive_doubling': ('comm_size=pow2',)}, {}),
+            'alltoall': Table('avg_msg_size', 'is_sendbuf_inplace=no', '', {'pairwise_sendrecv_replace': ('is_sendbuf_inplace=yes',)}, {'k_brucks': ('k=2',)}),
+            'alltoallv': Table('none', '', '', {'pairwise_sendrecv_replace': ('is_sendbuf_inplace=yes',), 'scattered': ('is_sendbuf_inplace=no',)}, {}),
+            'alltoallw': Table('none', '', '', {'pairwise_sendrecv_replace': ('is_sendbuf_inplace=yes',), 'scattered': ('is_sendbuf_inplace=no',)}, {}),
+            'reduce': Table('avg_msg_size', '', 'gamma', {'smp': ('is_commutative=yes', 'comm_hierarchy=parent'), 'reduce_scatter_gather': ('is_op_built_in=yes', 'count>=pow2')}, {}),
+            'allreduce': Table('avg_msg_size', '', 'beta', {'smp': ('is_commutative=yes', 'comm_hierarchy=parent'), 'recursive_multiplying': ('is_commutative=yes',), 'reduce_scatter_allgather': ('is_op_built_in=yes', 'count>=pow2'), 'ring': ('is_commutative=yes',), 'k_reduce_scatter_allgather': ('is_commutative=yes',)}, {'recursive_multiplying': ('k=2',), 'tree': ('tree_type=knomial_1', 'k=2', 'chunk_size=0', 'buffer_per_child=0'), 'recexch': ('k=2', 'single_phase_recv=0'), 'k_reduce_scatter_allgather': ('k=2', 'single_phase_recv=0')}),
+            'reduce_scatter': Table('none', '', '', {'noncommutative': ('comm_size=pow2', 'is_block_regular=yes'), 'pairwise': ('is_commutative=yes',), 'recursive_halving': ('is_commutative=yes',)}, {}),
+            'reduce_scatter_block': Table('total_msg_size', '', '', {'noncommutative': ('comm_size=pow2',), 'pairwise': ('is_commutative=yes',), 'recursive_halving': ('is_commutative=yes',)}, {}),
+            'exscan': Table('none', '', '', {}, {}),
+        },
     ),
     'intel': Library(
         'Intel MPI',
@@ -102,5 +133,7 @@ LIBRARIES: dict[str, Library] = {
             },
         },
         {},
+        {
+        },
     ),
 }

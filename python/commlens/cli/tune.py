@@ -35,7 +35,7 @@ DEFAULT_TOP = 10
 DEFAULT_BUDGET = 60
 DEFAULT_RUNS = 20
 CHOOSES = re.compile(
-    r"COMMLENS_TUNE|OMPI_MCA_coll_tuned_(dynamic_rules_filename|\w+_algorithm)|MPIR_CVAR_\w+_ALGORITHM|I_MPI_ADJUST_\w+"
+    r"COMMLENS_TUNE|OMPI_MCA_coll_tuned_(dynamic_rules_filename|\w+_algorithm)|MPIR_CVAR_\w+_(ALGORITHM|COMPOSITION|JSON_FILE)|I_MPI_ADJUST_\w+"
 )
 """Variables that choose algorithms."""
 STEPS = ("plan", "replay", "rules", "proof")
@@ -215,7 +215,8 @@ def tune_steps(
             for note in measured.notes:
                 screen.lines(fold("", note, screen.width, "dim"))
             if until != "replay":
-                prove_choices(profile, plan.library, choices, launch, folder, runs if until == "proof" else 0)
+                number = runs if until == "proof" else 0
+                prove_choices(profile, plan.library, measured.module, choices, launch, folder, number)
     except KeyboardInterrupt:
         raise CommlensError(
             f"stopped; {folder} has what was measured, and the same command goes on"
@@ -238,6 +239,7 @@ def refuse_rules_in_use() -> None:
 def prove_choices(
     profile: str,
     library: str,
+    module: str,
     choices: list[Choice],
     launch: list[str],
     folder: Path,
@@ -252,7 +254,7 @@ def prove_choices(
     screen = Screen()
     while True:
         with open_profile(profile) as connection:
-            rules = steps.make_rules(connection, choices, library)
+            rules = steps.make_rules(connection, choices, library, module)
         text = page(rules, library, folder.absolute())
         steps.store_rules(rules, text, folder)
         screen.lines([Text("")])

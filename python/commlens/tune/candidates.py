@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from commlens.algorithms._offered import LIBRARIES
 from commlens.algorithms.offered import library_of, offered
 from commlens.tune.model import DEFAULT, Candidate, Case
 
@@ -52,19 +53,35 @@ def way_of(library: str) -> str | None:
 def settings_of(library: str, case: Case, candidate: Candidate) -> list[tuple[str, int]]:
     """Return the variables that choose a candidate, and their values; one with a ? may be missing.
 
-    MPICH 5 does some collectives inside a machine by itself, unless another variable sends them to the algorithms.
+    MPICH does some collectives in two parts, inside machines and between them, and inside a machine without the algorithms,
+    unless other variables keep it from that.
 
     >>> settings_of("MPICH Version: 5.0.2", Case(1, "W0.0", "bcast", 4, 7, 100), Candidate(2, "nb"))
-    [('MPIR_CVAR_BCAST_INTRA_ALGORITHM', 2), ('?MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM', 0)]
+    [('MPIR_CVAR_BCAST_INTRA_ALGORITHM', 2), ('?MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM', 0), ('?MPIR_CVAR_BCAST_COMPOSITION', 3)]
     """
     offer = offered(library, case.collective)
     if candidate == DEFAULT or offer is None:
         return []
     if not is_openmpi(library):
         posix = offer.variable.replace("_INTRA_", "_POSIX_INTRA_")
-        return [(offer.variable, candidate.number), (f"?{posix}", 0)]
+        whole = [(f"?{name}", number) for name, number in composition_of(library, case.collective)]
+        return [(offer.variable, candidate.number), (f"?{posix}", 0), *whole]
     segment = [(f"{offer.variable}_segmentsize", candidate.segment_bytes)]
     return [(offer.variable, candidate.number), *(segment if candidate.segment_bytes else [])]
+
+
+def composition_of(library: str, collective: str) -> list[tuple[str, int]]:
+    """Return MPICH's variable that lets an algorithm run on the communicator as a whole, and its value.
+
+    >>> composition_of("MPICH Version: 5.0.2", "allreduce"), composition_of("MPICH Version: 5.0.2", "gather")
+    ([('MPIR_CVAR_ALLREDUCE_COMPOSITION', 2)], [])
+    """
+    known = library_of(library)
+    table = LIBRARIES["mpich"].tables.get(collective)
+    if known is None or known[0] is not LIBRARIES["mpich"] or table is None or not table.composition:
+        return []
+    number = {"alpha": 1, "beta": 2, "gamma": 3}[table.composition]
+    return [(f"MPIR_CVAR_{collective.upper()}_COMPOSITION", number)]
 
 
 def excluded(library: str) -> str:

@@ -48,12 +48,15 @@ class Measurements:
         All repetitions, none left out.
     notes : list of str
         What could not be tried, one sentence each.
+    module : str
+        File of the MPI library that the job loaded; empty if unknown.
     """
 
     cases: list[Case]
     candidates: list[list[Candidate]]
     times: list[Time]
     notes: list[str] = field(default_factory=list)
+    module: str = ""
 
 
 def plan_text(cases: Cases, seed: int) -> str:

@@ -6,6 +6,7 @@
 // clock: a barrier would let them start one after the other. Every time is written; process 0 decides what is measured
 // next.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <limits.h>
 #include <math.h>
 #include <mpi.h>
@@ -539,6 +540,13 @@ static void follow(void) {
   }
 }
 
+// Prints the file of the MPI library. PMPI_Init is its own even if a tool wraps MPI_Init.
+static void print_module(void) {
+  Dl_info info;
+  void* init = dlsym(RTLD_DEFAULT, "PMPI_Init");
+  if (init && dladdr(init, &info) && info.dli_fname) printf("module %s\n", info.dli_fname);
+}
+
 int main(int count, char** arguments) {
   int provided, length, near;
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -549,7 +557,7 @@ int main(int count, char** arguments) {
   MPI_Comm_size(MPI_COMM_WORLD, &processes);
   if (count != 4) fail("usage: replay PLAN CSV SECONDS");
   MPI_Get_library_version(text, &length);
-  if (rank == 0) printf("library %.*s\n", (int)strcspn(text, "\n"), text);
+  if (rank == 0) printf("library %.*s\n", (int)strcspn(text, "\n"), text), print_module();
   fflush(stdout);
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
   MPI_Comm_size(machine, &near);

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from commlens.algorithms.offered import library_of
@@ -69,7 +70,7 @@ def replay(
     words = [str(folder.absolute() / name) for name in (PROGRAM, PLAN, TIMES)]
     command = replaced(launch, [words[0], *words[1:], f"{seconds:.1f}"])
     refused = _run(command, folder, program, cases.library, seconds, announce)
-    found = read_measurements(folder)
+    found = replace(read_measurements(folder), module=_module(folder / SAID))
     found.notes.extend(cases.notes)
     found.notes.extend(
         f"{name} cannot be set while a job runs: its algorithms were not tried." for name in refused
@@ -132,7 +133,7 @@ def compile_program(folder: Path) -> Path:
             f"{compiler[0]}: no such compiler. Set MPICC to the mpicc of the MPI library of the run"
         )
     program = folder / PROGRAM
-    command = [*compiler, "-O2", "-o", str(program), str(SOURCE), "-lm"]
+    command = [*compiler, "-O2", "-o", str(program), str(SOURCE), "-lm", "-ldl"]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
@@ -226,6 +227,12 @@ def _check(rc: int, command: Sequence[str], lines: Sequence[str], errors: Path) 
     if ours:
         raise CommlensError(ours[0])
     raise CommlensError(f"'{shlex.join(command)}' ended with {rc}", [*lines, *told][-3:])
+
+
+def _module(said: Path) -> str:
+    """Return the file of the MPI library that the job has named; empty if it has not."""
+    lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line.partition(" ")[2] for line in lines if line.startswith("module ")), "")
 
 
 def _end(job: subprocess.Popen[bytes]) -> None:

@@ -27,6 +27,7 @@ from commlens.tune.families import RULES as BY_FAMILY
 from commlens.tune.families import write_family_rules
 from commlens.tune.model import Case, Choice
 from commlens.tune.rules import RuleSet, write_rules
+from commlens.tune.rules.mpich import FILES as BY_TABLE
 from commlens.tune.rules.openmpi import FILE as BY_SIZE
 
 PROFILED = "default"
@@ -103,10 +104,12 @@ def called_cases(connection: sqlite3.Connection) -> list[Case]:
     return found
 
 
-def make_rules(connection: sqlite3.Connection, choices: Sequence[Choice], library: str) -> RuleSet:
+def make_rules(
+    connection: sqlite3.Connection, choices: Sequence[Choice], library: str, module: str = ""
+) -> RuleSet:
     """Return the rules for the choices: by size where a rule counts for nothing else, the others by family."""
     comms = [(int(family), int(size)) for family, size in connection.execute(COMMS_SQL)]
-    rules = write_rules(choices, library, comms, called_cases(connection))
+    rules = write_rules(choices, library, comms, called_cases(connection), module)
     if not rules.refused or not is_openmpi(library):
         return rules
     families = write_family_rules(connection, [choice for choice, _ in rules.refused], library)
@@ -148,7 +151,7 @@ def store_rules(rules: RuleSet, page: str, folder: Path) -> None:
 
 def remove_rules(folder: Path) -> None:
     """Remove the files of rules, so that nobody uses those that were not proven."""
-    for name in (BY_SIZE, BY_FAMILY):
+    for name in (BY_SIZE, BY_FAMILY, *BY_TABLE):
         with suppress(OSError):
             (folder / name).unlink()
 

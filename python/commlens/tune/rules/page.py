@@ -49,7 +49,13 @@ def scope_lines(rules: RuleSet) -> list[str]:
         lines = ["COMMLENS_TUNE counts only with commlens: start all processes with commlens-run.", *lines]
     if "openmpi.rules" in rules.files:
         lines = ["A rule of openmpi.rules counts for communicators of its size only.", *lines]
-    if rules.files:
+    if "mpich.json" in rules.files:
+        lines = [
+            "A rule of mpich.json counts for communicators of its size only. The files contain the tables of the installed",
+            "library: write them anew when it changes. All machines of the job must be able to read them.",
+            *lines,
+        ]
+    elif rules.files:
         lines += [
             "Open MPI 5 has another component, coll/han, in front of these rules on communicators of several nodes.",
             "Whether a rule counts there, only a run shows.",

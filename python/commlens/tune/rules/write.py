@@ -14,7 +14,9 @@ from commlens.tune.rules.openmpi import write_openmpi
 from commlens.tune.rules.rule_set import Comms, Group, RuleSet, group_of
 
 
-def write_rules(choices: Sequence[Choice], library: str, comms: Comms, cases: Sequence[Case] = ()) -> RuleSet:
+def write_rules(
+    choices: Sequence[Choice], library: str, comms: Comms, cases: Sequence[Case] = (), module: str = ""
+) -> RuleSet:
     """Return the rules that change exactly the chosen cases, and the choices that no rule can express.
 
     Parameters
@@ -26,6 +28,8 @@ def write_rules(choices: Sequence[Choice], library: str, comms: Comms, cases: Se
     cases : sequence of Case
         All collectives that the profile has, chosen or not. Without them, a rule that counts for all message sizes is
         written only where a collective has no message size.
+    module : str
+        File of the MPI library, whose tables rules for MPICH change; empty if unknown.
     """
     called: dict[Group, dict[int, set[int]]] = {}
     for case in cases:
@@ -34,7 +38,7 @@ def write_rules(choices: Sequence[Choice], library: str, comms: Comms, cases: Se
     if found is not None and found[0] is LIBRARIES["openmpi"]:
         return write_openmpi(choices, found[1], comms, called)
     if found is not None and found[0] is LIBRARIES["mpich"]:
-        return write_mpich(choices, library, comms, called)
+        return write_mpich(choices, library, comms, called, module)
     if found is not None:
         return write_intel(choices, comms, called)
     reason = "commlens writes no rules for this MPI library"
