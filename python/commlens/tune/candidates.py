@@ -30,12 +30,29 @@ def candidates_of(library: str, case: Case) -> list[Candidate]:
     for number, name in enumerate(offer.names if offer else (), 1):
         if name == "two_proc" and case.comm_size != 2:
             continue
-        if name == "ccl":  # needs a library for graphics processors
+        if name == "ccl" or not can_run(library, case, name):  # ccl needs a library for graphics processors
             continue
         found.append(Candidate(number, name))
         if is_openmpi(library) and name in SEGMENTED.get(case.collective, ()):
             found += [Candidate(number, name, size) for size in SEGMENTS if size < case.message_bytes]
     return found
+
+
+def can_run(library: str, case: Case, name: str) -> bool:
+    """Return whether MPICH can do the replay's call with an algorithm: it aborts some jobs instead of taking another one.
+
+    >>> case = Case(1, "W0.0", "reduce_scatter_block", 6, 7, 100)
+    >>> can_run("MPICH Version: 5.0.2", case, "noncommutative"), can_run("MPICH Version: 5.0.2", case, "pairwise")
+    (False, True)
+    """
+    known = library_of(library)
+    table = LIBRARIES["mpich"].tables.get(case.collective)
+    if known is None or known[0] is not LIBRARIES["mpich"] or table is None:
+        return True
+    needs = table.needs.get(name, ())
+    if "comm_size=pow2" in needs and case.comm_size & (case.comm_size - 1):
+        return False
+    return "is_sendbuf_inplace=yes" not in needs and "is_block_regular=yes" not in needs
 
 
 def is_openmpi(library: str) -> bool:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows which algorithm a collective takes, without knowing any: chosen COLLECTIVE...
 //
-// Prints a line `COLLECTIVE PROCESSES BYTES SIGNATURE` for each collective, communicators of 2 to all ranks and messages of
-// 8 bytes to 256 KiB. The signature is a digest of the order in which reductions combine the ranks, and, with netmod_sends.c
-// preloaded, of the messages that each rank sends over the network.
+// Prints a line `COLLECTIVE PROCESSES BYTES SIGNATURE` for each collective, communicators of 2 to all ranks and
+// messages of 8 bytes to 256 KiB. The signature is a digest of the order in which reductions combine the ranks, and,
+// with netmod_sends.c preloaded, of the messages that each rank sends over the network.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -71,7 +71,7 @@ int main(int count, char** names) {
   if (ranks > MOST_RANKS) MPI_Abort(MPI_COMM_WORLD, 1);
   MPI_Op_create(mix, 1, &op);
   from = calloc(MOST_RANKS, MOST_BYTES), to = calloc(MOST_RANKS, MOST_BYTES);
-  uint64_t (*sends)(void) = (uint64_t(*)(void))dlsym(RTLD_DEFAULT, "sends_since");
+  uint64_t (*sends)(void) = (uint64_t (*)(void))dlsym(RTLD_DEFAULT, "sends_since");
   for (int size = 2; size <= ranks; size++) {
     MPI_Comm comm;
     MPI_Comm_split(MPI_COMM_WORLD, rank < size ? 0 : MPI_UNDEFINED, rank, &comm);

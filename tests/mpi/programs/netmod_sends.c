@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A preloaded library that takes a digest of the messages that MPICH sends with UCX. Ranks of one machine use UCX only with
-// MPIR_CVAR_NOLOCAL=1.
+// A preloaded library that takes a digest of the messages that MPICH sends with UCX. Ranks of one machine use UCX only
+// with MPIR_CVAR_NOLOCAL=1.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>

@@ -106,9 +106,9 @@ def _tables(
     for (collective, size), group in sorted(groups.items()):
         for choice in group.choices:
             reason = missing(library, collective, size, choice.candidate.name)
-            if not reason and TABLES[collective].bytes == "none":
-                if not is_for_all_calls(collective, group, called, size):
-                    reason = "the table compares no message size here, and not all sizes have this choice"
+            is_one = TABLES[collective].bytes != "none" or is_for_all_calls(collective, group, called, size)
+            if not reason and not is_one:
+                reason = "the table compares no message size here, and not all sizes have this choice"
             rule = _rule(choice)
             if not reason and rule.high > LARGEST:
                 reason = "the messages are too large for a condition of MPICH"
@@ -162,11 +162,12 @@ def check(table: Tree, found: Tree, wanted: Wanted, *, of_compositions: bool) ->
             if found.get(key) != tree:
                 raise CommlensError(f"a rule would change {collective}; this is a fault of commlens")
             continue
+        values = {value for rules in sizes.values() for rule in rules for value in (rule.low, rule.high)}
         near = sorted({1, 2, 8, 1000, *(size + way for size in sizes for way in (-1, 0, 1))} - {0})
         for size in near:
             rules = sizes.get(size, [])
             factor = size if TABLES[collective].bytes == "total_msg_size" else 1
-            limits = {0, 1 << 14, *(limit // factor for rule in rules for limit in (rule.low, rule.high))}
+            limits = {0, 1 << 14, *(value // factor for value in values)}
             blocks = sorted({limit + way for limit in limits for way in (-1, 0, 1)} - {-1})
             for call in calls([size], blocks, str(tree) + str(found[key])):
                 _compare(

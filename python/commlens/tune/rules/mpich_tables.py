@@ -25,7 +25,6 @@ PAGE = 4096  # MPICH takes a mapped file for a text that ends with a zero: one o
 LONGEST = 1 << 20  # bytes of a table
 LARGEST = (1 << 31) - 1  # bytes in a condition
 START = re.compile(rb'\{"collective=\w+":')
-ANY = re.compile(r"(\w+=)?any")
 
 
 @dataclass(frozen=True)
@@ -241,7 +240,7 @@ def size_decides(key: str, size: int) -> bool | None:
 
 def _is_of_communicator(key: str) -> bool:
     """Return whether MPICH decides a condition once for each communicator."""
-    return key.startswith(("comm_", "is_node_consecutive=")) or ANY.fullmatch(key) is not None
+    return key.startswith(("comm_", "is_node_consecutive="))
 
 
 def text_of(table: Tree) -> str:
