@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -59,6 +60,37 @@ def test_the_way_round_a_slow_algorithm_is_found_and_proven(
     after = mpi.run(RANKS, [program], variables, mode="preload", preload=[slow])
     assert after.rc == 0, after
     assert "slow calls" not in after.stderr
+
+
+def test_mpich_gets_a_rule_for_the_slow_size(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages of half the data are slow, and the library's own choice sends such. Another algorithm sends all at once.
+
+    The runs take over 10 s: the replay needs rounds, and a proof at least six.
+    """
+    if mpi.name != "mpich":
+        pytest.skip("the messages are slowed down in UCX, and a wheel has no mpicc")
+    sends = mpi.compile("netmod_sends.c", None, "-ldl", shared=True)
+    program = mpi.compile("tune_sums.c")
+    monkeypatch.setenv("MPIR_CVAR_NOLOCAL", "1")
+    monkeypatch.setenv("SLOW_BYTES", "512")
+    monkeypatch.setenv("SLOW_MICROSECONDS", "4000")
+    before = mpi.run(RANKS, [program], preload=[sends])
+    assert before.rc == 0, before
+    prepared(mpi, monkeypatch, tmp_path)
+    idle = mpi.compile("sleep_when_idle.c", None, shared=True)
+    monkeypatch.setenv("LD_PRELOAD", f"{sends}:{idle}")
+    done = tuned(mpi, before.profile, program, "--budget", 40, "--runs", 6)
+    monkeypatch.delenv("LD_PRELOAD")
+    folder = before.profile.with_suffix(".tune")
+    assert done.exit_code == 0, done.output
+    assert "faster with certainty in 1 of 1 case" in done.output, done.output
+    assert "\nFaster: " in done.output, done.output
+    assert f"  MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={folder}/mpich.json" in done.output, done.output
+    rules = json.loads((folder / "mpich.json").read_text(encoding="utf-8"))
+    of_size = rules["collective=allreduce"]["comm_type=intra"]["comm_size<=2"]["avg_msg_size<=2047"]
+    assert "reduce_scatter" not in json.dumps(of_size)
 
 
 def test_no_rule_is_written_where_nothing_is_chosen(

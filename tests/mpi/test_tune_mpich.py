@@ -49,7 +49,7 @@ def module_of(mpi: Mpi) -> str:
 def signatures(mpi: Mpi, collectives: Sequence[str], settings: Mapping[str, str]) -> Signatures:
     """Return what the program prints."""
     sends = mpi.compile("netmod_sends.c", None, "-ldl", shared=True)
-    command = [mpi.compile("chosen.c", None, "-ldl"), *collectives]
+    command: list[str | Path] = [mpi.compile("chosen.c", None, "-ldl"), *collectives]
     done = mpi.run(RANKS, command, settings, mode="off", preload=[sends])
     assert done.rc == 0, done
     lines = [line.split() for line in done.stdout.splitlines()]

@@ -113,7 +113,7 @@ def test_a_rule_counts_for_its_size_and_messages_only(tmp_path: Path) -> None:
     of_four = json.loads(rules.files["mpich.json"])["collective=bcast"]["comm_type=intra"]["comm_size<=4"]
     own = ALGORITHMS["collective=bcast"]["comm_type=intra"]["comm_size<8"]
     assert list(of_four) == ["avg_msg_size<=63", "avg_msg_size<=127", "avg_msg_size=any"]
-    parameters = {"tree_type=kary": {}, "k=2": {}, "is_non_blocking=1": {}}
+    parameters: Tree = {"tree_type=kary": {}, "k=2": {}, "is_non_blocking=1": {}}
     assert of_four["avg_msg_size<=127"] == {"algorithm=MPIR_Bcast_intra_tree": parameters}
     assert of_four["avg_msg_size<=63"] == of_four["avg_msg_size=any"] == own
     for size, block in ((3, 64), (5, 64), (16, 64), (4, 63), (4, 128)):
