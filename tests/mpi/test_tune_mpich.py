@@ -129,9 +129,7 @@ def test_rules_change_exactly_their_calls(mpi: Mpi, tmp_path: Path, network: boo
     assert {"mpich.json"} <= rules.files.keys()
     found = signatures(mpi, collectives, {**settings, **in_folder(rules, tmp_path)})
     assert found == wanted
-    changed = {
-        name for name, _, _ in own if any(own[key] != found[key] for key in own if key[0] == name)
-    }
+    changed = {name for name, _, _ in own if any(own[key] != found[key] for key in own if key[0] == name)}
     assert changed >= ({"bcast", "allgather", "alltoall"} if network else {"reduce_scatter_block"})
 
 
