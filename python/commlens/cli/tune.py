@@ -195,6 +195,7 @@ def tune_steps(
     from commlens.tune.cases import read_cases
     from commlens.tune.decide import compared, decide
     from commlens.tune.replay import replay
+    from commlens.tune.shared import agreed, calls_of
     from commlens.tune.steps_text import draw_measured, measured_text
 
     launch = split(command)
@@ -207,7 +208,8 @@ def tune_steps(
                 cases = read_cases(connection, plan)
             measured = replay(cases, launch, folder, budget_s=budget)
             changes = compared(measured)
-            choices = decide(measured, changes)
+            calls = calls_of(plan, measured.cases)
+            choices = agreed(measured, changes, decide(measured, changes), calls, plan.library)
             screen.lines(
                 [Text(""), *fold("", measured_text(measured, changes, choices, plan), screen.width, "bold")]
             )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from commlens.profile import meta
 from commlens.selection.members import comm_of
 from commlens.tune.model import Case
 from commlens.tune.plan import Place, Plan
+from commlens.tune.scope import places_beside, shared_by
 
 LARGEST = 2**31 - 1  # bytes of a rank in a call: counts in MPI are int
 FOREVER = 2**62
@@ -92,12 +93,25 @@ class Cases:
 
 
 def read_cases(connection: sqlite3.Connection, plan: Plan) -> Cases:
-    """Return the cases of the places that are worth trying."""
+    """Return the cases of the places that are worth trying, and those that share a rule with them."""
     processes = meta.number(meta.facts(connection), "ranks")
     found = Cases(processes=processes, library=plan.library)
     for place in plan.worth:
         _add_place(connection, place, found)
+    shared = {_shared(plan, case) for case in found.cases}
+    beside = Cases(processes=processes)
+    for place in places_beside(plan):
+        _add_place(connection, place, beside)
+    for i, case in enumerate(beside.cases):
+        if _shared(plan, case) in shared:
+            found.cases.append(case)
+            found.layouts.append(beside.layouts[i])
+            found.blocks.append(beside.blocks[i])
     return found
+
+
+def _shared(plan: Plan, case: Case) -> Hashable:
+    return shared_by(plan.library, case.collective, case.comm_size, case.bin)
 
 
 def _add_place(connection: sqlite3.Connection, place: Place, found: Cases) -> None:

@@ -112,10 +112,11 @@ def measured_text(measured: Measurements, changes: Changes, choices: Sequence[Ch
     few = len(measured.cases) - len({case for case, _ in changes})
     rest = f"; {few:,} of {cases} were measured too seldom for a claim: use a longer --budget" if few else ""
     if choices:
+        faster = sum(choice.high < 0 for choice in choices)  # others may share the rule of one
         saved = predicted_ns(plan, choices)
         of_run = f" ({share_text(saved / plan.run_ns)} of the run time)" if plan.run_ns else ""
         return (
-            f"another algorithm is faster with certainty in {len(choices):,} of {cases} ({number} measured); expected to save "
+            f"another algorithm is faster with certainty in {faster:,} of {cases} ({number} measured); expected to save "
             f"{time_text(round(saved))}{of_run}, sum over the ranks{rest}"
         )
     if not measured.cases:
