@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from commlens.base.errors import CommlensError
+from commlens.cli.tune import refuse_rules_in_use
 from commlens.tune.candidates import candidates_of
 from commlens.tune.model import Candidate, Case, Choice
 from commlens.tune.rules import RuleSet, page, write_rules
@@ -290,3 +291,10 @@ def test_algorithms_that_would_abort_the_replay_are_not_tried() -> None:
     }
     assert "noncommutative" not in names[4] + names[6]
     assert "pairwise" in names[4] and "pairwise" in names[6]
+
+
+@pytest.mark.parametrize("name", ["BCAST_COMPOSITION", "CH4_COLL_SELECTION_TUNING_JSON_FILE"])
+def test_rules_in_use_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"MPIR_CVAR_{name}", "1")
+    with pytest.raises(CommlensError, match=f"unset MPIR_CVAR_{name}: the runs without rules"):
+        refuse_rules_in_use()
