@@ -3,7 +3,7 @@
 # `cmake --install BUILD --component api` installs this alone.
 include(CMakePackageConfigHelpers)
 
-add_library(commlens-api SHARED core/api/nothing.c core/api/fortran77.c)
+add_library(commlens-api SHARED core/api/nothing.c core/api/duplicate.c core/api/fortran77.c)
 # The number in the soname changes when a program linked before does not run any more; so far it never had to.
 set_target_properties(commlens-api PROPERTIES
   EXPORT_NAME api VERSION ${PROJECT_VERSION} SOVERSION 0 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
@@ -12,6 +12,7 @@ set_target_properties(commlens-api PROPERTIES
 set_target_properties(commlens-api PROPERTIES UNITY_BUILD ON)
 target_compile_options(commlens-api PRIVATE ${warnings} -Wno-unused-parameter -fno-semantic-interposition)
 target_link_options(commlens-api PRIVATE -Wl,-z,defs -Wl,-z,relro -Wl,-z,now)
+target_link_libraries(commlens-api PRIVATE ${CMAKE_DL_LIBS})
 target_include_directories(commlens-api INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 set(fortran_folder ${CMAKE_INSTALL_DATADIR}/commlens)

@@ -14,6 +14,7 @@ module commlens
   public :: commlens_version, commlens_active, commlens_pause, commlens_resume, commlens_reset, commlens_flush
   public :: commlens_flush_to, commlens_watch, commlens_watch_t, commlens_watch_start, commlens_watch_stop
   public :: commlens_watch_reset, commlens_watch_snapshot, commlens_watch_size, commlens_watch_read, commlens_watch_free
+  public :: commlens_reorder
   public :: COMMLENS_SENT, COMMLENS_RECEIVED, COMMLENS_WRITTEN, COMMLENS_READ, COMMLENS_COLLECTIVE
 
   integer, parameter :: COMMLENS_LOOP_SUM = 0, COMMLENS_LOOP_EACH = 1
@@ -182,6 +183,13 @@ module commlens
       type(commlens_watch_t), intent(inout) :: watch
     end subroutine
 
+    subroutine commlens_reorder_f(comm, newcomm, outcome)
+      import :: c_int
+      integer(c_int), intent(in) :: comm
+      integer(c_int), intent(inout) :: newcomm
+      integer(c_int), intent(out) :: outcome
+    end subroutine
+
     subroutine commlens_flush_f(error)
       import :: c_int
       integer(c_int), intent(out) :: error
@@ -315,6 +323,21 @@ contains
   subroutine commlens_watch_free(watch)
     type(commlens_watch_t), intent(inout) :: watch
     call commlens_watch_free_f(watch)
+  end subroutine
+
+  ! comm, newcomm: integer handles; with mpi_f08, comm%MPI_VAL.  reordered: whether the order is another one.
+  ! outcome: 1 another order, 0 a duplicate, -1 an error; newcomm is then unchanged.
+  subroutine commlens_reorder(comm, newcomm, reordered, outcome)
+    integer, intent(in) :: comm
+    integer, intent(inout) :: newcomm
+    logical, intent(out), optional :: reordered
+    integer, intent(out), optional :: outcome
+    integer(c_int) :: made, result
+    made = 0
+    call commlens_reorder_f(int(comm, c_int), made, result)
+    if (result >= 0) newcomm = int(made)
+    if (present(reordered)) reordered = result == 1
+    if (present(outcome)) outcome = int(result)
   end subroutine
 
 end module

@@ -40,6 +40,7 @@ enum class Option {
   matrix,
   matrix_by,
   matrix_pairs,
+  reorder_min_gain,
   regions,
   adopt,
   paused,
@@ -73,6 +74,7 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_MATRIX", "matrix", "p2p", OptionType::choice_, false, "off p2p all"},
     {"COMMLENS_MATRIX_BY", "matrix_by", "none", OptionType::choice_, false, "none region slice both"},
     {"COMMLENS_MATRIX_PAIRS", "matrix_pairs", "65536", OptionType::number_, false, ""},
+    {"COMMLENS_REORDER_MIN_GAIN", "reorder_min_gain", "10", OptionType::number_, false, ""},
     {"COMMLENS_REGIONS", "regions", "", OptionType::text_, false, ""},
     {"COMMLENS_ADOPT", "adopt", "", OptionType::text_, true, ""},
     {"COMMLENS_PAUSED", "paused", "0", OptionType::bool_, false, ""},
@@ -80,6 +82,6 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 30;
+inline constexpr int option_count = 31;
 
 }  // namespace commlens

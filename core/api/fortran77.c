@@ -24,6 +24,7 @@
 #define commlens_loop_end(name) commlens_end_at(name, __builtin_return_address(0))
 #else
 #define commlens_watch_number(comm, kind) commlens_watch(0, kind)
+int commlens_reorder_number(int comm, int* newcomm, const void* place);
 #endif
 
 /* One byte more than the profiler keeps, so that the profiler notices a text that is too long. */
@@ -144,4 +145,8 @@ PROCEDURE(commlens_watch_read_f, COMMLENS_WATCH_READ_F,
 PROCEDURE(commlens_watch_free_f, COMMLENS_WATCH_FREE_F, (commlens_watch_t * watch)) {
   commlens_watch_free(*watch);
   *watch = 0;
+}
+
+PROCEDURE(commlens_reorder_f, COMMLENS_REORDER_F, (const int* comm, int* newcomm, int* outcome)) {
+  *outcome = commlens_reorder_number(*comm, newcomm, __builtin_return_address(0));
 }

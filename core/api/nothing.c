@@ -4,6 +4,12 @@
  * profiler.  The profiler defines the same functions, comes first in the loader's search order, and is called
  * instead.  This must be a shared library, because functions that are linked into a program statically cannot be
  * replaced. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+
+#include "core/api/duplicate.h"
 #pragma GCC visibility push(default)
 #include "include/commlens/commlens.h"
 
@@ -37,3 +43,16 @@ commlens_watch_t commlens_watch_snapshot(commlens_watch_t watch) { return 0; }
 int commlens_watch_size(commlens_watch_t watch) { return 0; }
 int commlens_watch_read(commlens_watch_t watch, unsigned long* messages, unsigned long* bytes) { return 0; }
 void commlens_watch_free(commlens_watch_t watch) {}
+
+/* The only function with an effect: the program goes on with the communicator.  MPI is where the program has it. */
+static void* find_mpi(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+
+int commlens_reorder(const void* comm, void* newcomm) {
+  const struct commlens_mpi mpi = commlens_find_mpi(find_mpi);
+  return commlens_duplicate(&mpi, comm, newcomm);
+}
+
+__attribute__((visibility("hidden"))) int commlens_reorder_number(int comm, int* newcomm, const void* place) {
+  const struct commlens_mpi mpi = commlens_find_mpi(find_mpi);
+  return commlens_duplicate_number(&mpi, comm, newcomm);
+}

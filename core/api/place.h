@@ -18,8 +18,9 @@ void commlens_end_region_at(commlens_region_t region, const void* place);
 void commlens_loop_begin_at(const char* name, int mode, const void* place);
 void commlens_loop_iteration_at(const void* place);
 
-/* commlens_watch() for a communicator given as its Fortran integer handle. */
+/* For a communicator given as its Fortran integer handle. */
 commlens_watch_t commlens_watch_number(int comm, int kind);
+int commlens_reorder_number(int comm, int* newcomm, const void* place);
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

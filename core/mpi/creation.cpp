@@ -22,6 +22,7 @@
 #include "core/process/coverage.h"
 #include "core/state/online.h"
 #include "core/state/sites.h"
+#include "core/state/traffic.h"
 
 namespace commlens {
 namespace {
@@ -458,7 +459,10 @@ const CommView* before_comm_free(MPI_Comm comm) noexcept try {
   return nullptr;
 }
 
-void after_comm_free(const CommView* view) noexcept { registry->freed(view->index); }
+void after_comm_free(const CommView* view) noexcept {
+  forget_mark(view->index);
+  registry->freed(view->index);
+}
 void undo_comm_free(MPI_Comm comm, const CommView* view) noexcept {
   comms.put(bits(comm), const_cast<CommView*>(view));
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The C interface of commlens: annotates a program with regions, metrics and tags, controls the measurement, and reads
- * the communication matrix while the program runs.
+ * The C interface of commlens: annotates a program with regions, metrics and tags, controls the measurement, and, while
+ * the program runs, reads the communication matrix and puts the ranks into a better order.
  *
  * Programs that use it link libcommlens-api, a library of empty functions, and run unchanged without the profiler.
  * commlens-run or LD_PRELOAD loads the profiler, whose functions then take their place.  MPI calls are profiled without
  * any annotation.  docs/guide/annotate.md has examples in C, C++, Fortran and Python.
  *
  * Any thread may call any function at any time, also before MPI_Init and after MPI_Finalize; the profile does not
- * contain what happens after MPI_Finalize.  No function communicates, and only those whose comment mentions an error
- * return one.  An inconsistent call, such as an end without a begin, is ignored and reported on stderr once. */
+ * contain what happens after MPI_Finalize.  No function but commlens_reorder() communicates, and only those whose comment
+ * mentions an error return one.  An inconsistent call, such as an end without a begin, is ignored and reported on stderr once. */
 #ifndef COMMLENS_H
 #define COMMLENS_H
 
@@ -138,6 +138,22 @@ COMMLENS_API commlens_watch_t commlens_watch_snapshot(commlens_watch_t watch);
 COMMLENS_API int commlens_watch_size(commlens_watch_t watch);
 COMMLENS_API int commlens_watch_read(commlens_watch_t watch, unsigned long* messages, unsigned long* bytes);
 COMMLENS_API void commlens_watch_free(commlens_watch_t watch);
+
+/* ---- a better order of the ranks ----
+ *
+ * Collective over a communicator, between MPI_Init and MPI_Finalize.  Makes a communicator of the same processes in an
+ * order in which those that exchange much are near each other: on one node, in one socket.  Rank r of it shall do from
+ * now on what rank r of `comm` did, so the program has to move its data; docs/guide/place.md has an example.  If another
+ * order would not pay (COMMLENS_REORDER_MIN_GAIN), and without the profiler, it makes a duplicate, as MPI_Comm_dup().
+ *
+ * Counts what its processes have exchanged, in any communicator, since the last call for this communicator, or since
+ * commlens_reorder() has made it; otherwise from the start.  `comm` and `newcomm` point to variables of type MPI_Comm.
+ * A Cartesian communicator keeps its grid; one with another topology, and an intercommunicator, is only duplicated.
+ * The program frees the new communicator; `comm` remains.
+ *
+ * Returns 1 if the order is another one, 0 if *newcomm is a duplicate, or -1 if there is no new communicator because
+ * MPI has returned an error or there is no MPI; *newcomm is then unchanged. */
+COMMLENS_API int commlens_reorder(const void* comm, void* newcomm);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C interface of the profiler (commlens.h) for Python programs: regions, loops, metrics, tags and watches.
+"""The C interface of the profiler (commlens.h) for Python programs: regions, loops, metrics, tags, watches and reorder.
 
 The profiler is preloaded, so this module looks its functions up in the process itself.  Without a profiler it calls
 functions without effect instead.  Return values and exceptions are the same with and without a profiler.
@@ -84,6 +84,7 @@ _watch_snapshot = _function("commlens_watch_snapshot", "c_void_p", "c_void_p")
 _watch_size = _function("commlens_watch_size", "c_int", "c_void_p")
 _watch_read = _function("commlens_watch_read", "c_int", "c_void_p", "c_void_p", "c_void_p")
 _watch_free = _function("commlens_watch_free", None, "c_void_p")
+_reorder = _function("commlens_reorder", "c_int", "c_void_p", "c_void_p", waits=True)
 
 
 def _suspends(function: Any) -> bool:
@@ -386,3 +387,34 @@ class Watch:
 def watch(comm: Any, kind: str = "sent") -> Watch:
     """Return a watch on an mpi4py communicator; `kind` is one of `WATCHED`."""
     return Watch(comm, kind)
+
+
+def reorder(comm: Any) -> Any:
+    """Return a communicator of the same processes in which those that exchange much are near each other.
+
+    Collective.  Rank r of it shall do from now on what rank r of `comm` did, so the program has to move its data.  The
+    order is that of `comm` if another one would not pay (COMMLENS_REORDER_MIN_GAIN), and without a profiler: compare
+    the ranks.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm
+        A communicator.  A Cartesian one keeps its grid.
+
+    Returns
+    -------
+    mpi4py.MPI.Comm
+        A new communicator of the same type, which the program frees.
+    """
+    if _reorder is _nothing:
+        # As libcommlens-api does: other processes may have a profiler, and wait for the first step.
+        if not comm.Is_inter():
+            comm.Split(1, 0).Free()
+        return comm.Dup()
+    from mpi4py import MPI
+
+    kind = type(comm)
+    made = kind.__new__(kind)
+    if _reorder(MPI._addressof(comm), MPI._addressof(made)) < 0:
+        raise MPI.Exception(MPI.ERR_COMM)
+    return made

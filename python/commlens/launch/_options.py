@@ -41,6 +41,7 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_MATRIX': Option('choice', 'p2p', False, ('off', 'p2p', 'all')),
     'COMMLENS_MATRIX_BY': Option('choice', 'none', False, ('none', 'region', 'slice', 'both')),
     'COMMLENS_MATRIX_PAIRS': Option('number', '65536', False, ()),
+    'COMMLENS_REORDER_MIN_GAIN': Option('number', '10', False, ()),
     'COMMLENS_REGIONS': Option('text', '', False, ()),
     'COMMLENS_ADOPT': Option('text', '', True, ()),
     'COMMLENS_PAUSED': Option('bool', '0', False, ()),

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/traffic.h"
+
+#include <atomic>
+#include <initializer_list>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "core/hot/thread.h"
+
+namespace commlens {
+namespace {
+
+std::mutex mutex;
+std::atomic<bool> has_marks{false};
+
+// By the index of the communicator.
+std::unordered_map<std::uint32_t, Traffic>& marks() {
+  static auto* const made = new std::unordered_map<std::uint32_t, Traffic>;  // never destroyed
+  return *made;
+}
+
+// commlens_reset() may have cleared the counters since the mark.
+template <class Number>
+Number since(Number now, Number mark) noexcept {
+  return now >= mark ? now - mark : now;
+}
+
+Traffic traffic_so_far(const MemberRanks& members, bool are_inside_known) {
+  Traffic sum;
+  sum.bytes.resize(members.world.size());
+  const auto add = [&](Flow flow) {
+    const std::vector<std::uint64_t> more = counted_now({flow, Measure::bytes, Breadth::everywhere}, members);
+    for (std::size_t i = 0; i < more.size(); ++i) sum.bytes[i] += more[i];
+  };
+  for (const Flow flow : {Flow::sent, Flow::put, Flow::get}) add(flow);
+  if (are_inside_known) {
+    for (const Flow flow : {Flow::collective, Flow::collective_send, Flow::collective_start}) add(flow);
+  } else {
+    add(Flow::share);
+  }
+  each_cell(this_thread().table, [&sum](const Cell& cell) { sum.in_mpi += cell.time; });
+  return sum;
+}
+
+}  // namespace
+
+Traffic traffic_since_mark(const MemberRanks& members, bool are_inside_known) {
+  Traffic now = traffic_so_far(members, are_inside_known);
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto mark = marks().find(members.comm);
+  if (mark == marks().end()) return now;
+  for (std::size_t i = 0; i < now.bytes.size(); ++i) now.bytes[i] = since(now.bytes[i], mark->second.bytes[i]);
+  now.in_mpi = since(now.in_mpi, mark->second.in_mpi);
+  return now;
+}
+
+void mark_traffic(const MemberRanks& members, bool are_inside_known) {
+  Traffic now = traffic_so_far(members, are_inside_known);
+  has_marks.store(true);
+  const std::lock_guard<std::mutex> lock(mutex);
+  marks()[members.comm] = std::move(now);
+}
+
+void forget_mark(std::uint32_t comm) noexcept {
+  if (!has_marks.load()) return;
+  const std::lock_guard<std::mutex> lock(mutex);
+  marks().erase(comm);
+}
+
+}  // namespace commlens

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""commlens_reorder() in running jobs: on simulated hosts, the ranks that exchange much come together."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from harness import PROGRAMS, ROOT, Mpi, Result
+from hosts import Hosts, run_on
+from test_annotated import FORTRAN, INCLUDE
+from test_languages import mpi4py_env
+
+API = ROOT / "build" / "release" / "lib"
+LINK = (f"-L{API}", f"-Wl,-rpath,{API}", "-lcommlens-api")
+ANY_GAIN = {"COMMLENS_REORDER_MIN_GAIN": "0"}
+"""Whatever the call costs: how long it takes is not for a test to say."""
+LINE = re.compile(r"(\d+) (-?\d+) (\S+): (\d+) -> (\d+), partners on my host (\d+) of (\d+)")
+
+
+class Step(NamedTuple):
+    """What a process says after one call."""
+
+    step: int
+    outcome: int
+    host: str
+    before: int
+    rank: int
+    here: int
+    partners: int
+
+
+def steps(done: Result) -> list[list[Step]]:
+    """Return what the processes say, by step and new rank."""
+    assert done.rc == 0, done
+    said = []
+    for line in done.lines:
+        match = LINE.fullmatch(line)
+        assert match is not None, line
+        step, outcome, host, *rest = match.groups()
+        said.append(Step(int(step), int(outcome), host, *map(int, rest)))
+    last = max(one.step for one in said)
+    found = [sorted((s for s in said if s.step == step), key=lambda s: s.rank) for step in range(last + 1)]
+    for step in found:
+        assert [s.rank for s in step] == list(range(len(step))), "each rank is there once"
+    return found
+
+
+def program(mpi: Mpi) -> Path:
+    """Build the program in C."""
+    return mpi.compile("reorder.c", "c", *LINK, flags=INCLUDE)
+
+
+def is_unchanged(step: list[Step]) -> bool:
+    """Return whether all say that they have a duplicate, with their old ranks."""
+    return all(one.outcome == 0 and one.before == one.rank for one in step)
+
+
+def are_together(step: list[Step]) -> bool:
+    """Return whether all say that the order is another one, and all have their partners on their hosts."""
+    return all(one.outcome == 1 and one.here == one.partners > 0 for one in step)
+
+
+def test_the_order_follows_a_pattern_that_changes(mpi: Mpi) -> None:
+    """First neighbours are together already; then r and r + size/2 exchange, and then neighbours again."""
+    hosts = Hosts(mpi.fresh("several"), 2, 2)
+    done = run_on(mpi, hosts, program(mpi), "pairs,halves,halves,pairs", everywhere=ANY_GAIN)
+    first, second, third, fourth = steps(done)
+    assert is_unchanged(first)
+    assert are_together(second)
+    assert is_unchanged(third), "only what was exchanged since the last call counts"
+    assert are_together(fourth)
+    profile = done.open()
+    metrics = profile.rows(
+        "SELECT name, unit, SUM(count) AS values_, MAX(max) AS most FROM metric_cell "
+        "JOIN metric ON metric.id = metric_cell.metric GROUP BY 1, 2 ORDER BY 1"
+    )
+    assert [(row["name"], row["unit"], row["values_"]) for row in metrics] == [
+        ("commlens_reorder: gain", "%", 16),
+        ("commlens_reorder: time", "s", 16),
+    ]
+    assert metrics[0]["most"] == 80, "network and node are 20 and 4 apart"
+
+
+@pytest.mark.dealt
+def test_more_processes_than_are_tried_in_all_orders(mpi: Mpi) -> None:
+    hosts = Hosts(mpi.fresh("several"), 3, 4)
+    (step,) = steps(run_on(mpi, hosts, program(mpi), "halves", everywhere=ANY_GAIN))
+    assert are_together(step)
+
+
+@pytest.mark.dealt
+@pytest.mark.parametrize("what", ["cart", "alltoall"])
+def test_grids_and_blocks_of_collectives(mpi: Mpi, what: str) -> None:
+    """A Cartesian communicator keeps its grid; blocks in a communicator of two count for the pair."""
+    hosts = Hosts(mpi.fresh("several"), 2, 2)
+    done = run_on(mpi, hosts, program(mpi), "halves,pairs", what, everywhere=ANY_GAIN)
+    if what == "alltoall":
+        assert all(is_unchanged(step) for step in steps(done)), "pairs are together from the start"
+    else:
+        assert all(are_together(step) for step in steps(done))
+
+
+@pytest.mark.dealt
+def test_a_part_of_the_processes(mpi: Mpi) -> None:
+    """Five of six, backwards: nobody else takes part, and one has no partner."""
+    hosts = Hosts(mpi.fresh("several"), 3, 2)
+    (step,) = steps(run_on(mpi, hosts, program(mpi), "pairs", "sub", everywhere=ANY_GAIN))
+    assert [one.here == one.partners for one in step] == [True] * 5
+
+
+@pytest.mark.dealt
+@pytest.mark.parametrize("language", ["use mpi", "use mpi_f08", "Python"])
+def test_other_languages_get_the_same(mpi: Mpi, language: str) -> None:
+    hosts = Hosts(mpi.fresh("several"), 2, 2)
+    everywhere = dict(ANY_GAIN)
+    if language == "Python":
+        everywhere.update(mpi4py_env(mpi))
+        argv: list[str | Path] = [sys.executable, PROGRAMS / "reorder.py"]
+    else:
+        flags = (*FORTRAN, *(["-DUSE_MPI_F08"] if language == "use mpi_f08" else []))
+        argv = [mpi.compile("reorder.F90", "fortran", *LINK, flags=flags)]
+    (step,) = steps(run_on(mpi, hosts, *argv, everywhere=everywhere))
+    assert are_together(step)
+    (step,) = steps(run_on(mpi, hosts, *argv, mode="off", everywhere=everywhere))
+    assert is_unchanged(step)
+    assert [one.here for one in step] == [0] * 4
+
+
+UNCHANGED = {
+    "not enough to gain": ("halves", "", {"COMMLENS_REORDER_MIN_GAIN": "100"}),
+    "nothing counted": ("halves", "", {**ANY_GAIN, "COMMLENS_MATRIX": "off"}),
+    "counted and reset": ("halves", "reset", ANY_GAIN),
+    "nothing exchanged": ("silent,silent", "", ANY_GAIN),
+    "another topology": ("halves", "graph", ANY_GAIN),
+    "switched off": ("halves", "", {**ANY_GAIN, "COMMLENS_ENABLE": "0"}),
+}
+
+
+@pytest.mark.dealt
+@pytest.mark.parametrize(("patterns", "what", "env"), UNCHANGED.values(), ids=UNCHANGED.keys())
+def test_otherwise_it_is_a_duplicate(mpi: Mpi, patterns: str, what: str, env: dict[str, str]) -> None:
+    hosts = Hosts(mpi.fresh("several"), 2, 2)
+    done = run_on(mpi, hosts, program(mpi), patterns, what, everywhere=env)
+    assert all(is_unchanged(step) for step in steps(done))
+
+
+def test_without_the_profiler_it_is_a_duplicate(mpi: Mpi) -> None:
+    done = mpi.run(4, [program(mpi), "halves,pairs"], mode="off")
+    assert all(is_unchanged(step) for step in steps(done))
+
+
+@pytest.mark.dealt
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_one_host_has_nothing_to_gain(mpi: Mpi, ranks: int) -> None:
+    done = mpi.run(ranks, [program(mpi), "ring,pairs"], ANY_GAIN)
+    assert all(is_unchanged(step) for step in steps(done))
+
+
+@pytest.mark.parametrize("mode", ["run", "off"])
+def test_an_intercommunicator_is_duplicated(mpi: Mpi, mode: str) -> None:
+    done = mpi.run(4, [program(mpi), "silent", "inter"], mode=mode)
+    assert done.rc == 0, done
+    assert done.lines == ["0"] * 4
+
+
+@pytest.mark.dealt
+def test_a_process_without_the_profiler_keeps_nobody_waiting(mpi: Mpi) -> None:
+    """Rank 1 runs without commlens: all get duplicates, and then the others write what they have."""
+    script = mpi.fresh("mixed") / "mixed"
+    rank = "PMI_RANK" if mpi.hydra else "OMPI_COMM_WORLD_RANK"
+    script.write_text(f'#!/bin/sh\n[ "${rank}" = 1 ] && exec "$@"\nexec {mpi.runner} "$@"\n')
+    script.chmod(0o755)
+    env = {**ANY_GAIN, "COMMLENS_PATIENCE": "1"}
+    done = mpi.run(4, [script, program(mpi), "halves,pairs"], env, mode="off")
+    assert all(is_unchanged(step) for step in steps(done))
