@@ -75,14 +75,15 @@ def test_the_order_follows_a_pattern_that_changes(mpi: Mpi) -> None:
     assert are_together(fourth)
     profile = done.open()
     metrics = profile.rows(
-        "SELECT name, unit, SUM(count) AS values_, MAX(max) AS most FROM metric_cell "
-        "JOIN metric ON metric.id = metric_cell.metric GROUP BY 1, 2 ORDER BY 1"
+        "SELECT name, unit, SUM(count) AS values_, MAX(max) AS most FROM metric_value "
+        "JOIN metric ON metric.id = metric_value.metric GROUP BY 1, 2 ORDER BY 1"
     )
     assert [(row["name"], row["unit"], row["values_"]) for row in metrics] == [
         ("commlens_reorder: gain", "%", 16),
         ("commlens_reorder: time", "s", 16),
     ]
-    assert metrics[0]["most"] == 80, "network and node are 20 and 4 apart"
+    # Two nodes are 20 apart; within a node it is 4, or less if its hosts share a socket or a cache.
+    assert 80 <= round(metrics[0]["most"]) <= 95
 
 
 @pytest.mark.dealt
