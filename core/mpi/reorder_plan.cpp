@@ -25,7 +25,7 @@
 namespace commlens {
 namespace {
 
-constexpr std::uint64_t effort = 20'000'000;  // steps of the search: about 0.1 s
+constexpr std::uint64_t effort = 20'000'000;                 // steps of the search: about 0.1 s
 constexpr std::size_t most_partners = std::size_t{1} << 23;  // of all members together: 128 MiB on rank 0
 constexpr std::size_t fewest_partners = 16;                  // that each member may name in any case
 // As in `commlens place`: network, node, socket, NUMA domain, core complex.
@@ -78,7 +78,7 @@ SlotTree slots_of(const std::vector<MemberFacts>& all) {
     tree.distances.push_back(distance);
   };
   add_level(distance_levels[1], [](const MemberFacts& f) { return f.node; });
-  constexpr std::int32_t MemberFacts::*parts[] = {&MemberFacts::socket, &MemberFacts::numa, &MemberFacts::complex};
+  constexpr std::int32_t MemberFacts::* parts[] = {&MemberFacts::socket, &MemberFacts::numa, &MemberFacts::complex};
   for (std::size_t level = 0; level < std::size(parts); ++level) {
     const auto part = parts[level];
     if (std::any_of(all.begin(), all.end(), [part](const MemberFacts& f) { return f.*part < 0; })) continue;
@@ -178,7 +178,8 @@ ReorderPlan agreed_plan(MPI_Comm own, ReorderStatement& statement) noexcept {
   const Ticks begin = now();
   const bool is_root = statement.members.rank == 0;
   constexpr int facts_size = sizeof(MemberFacts);
-  if (api.Gather(&statement.facts, facts_size, api.byte, statement.all.data(), facts_size, api.byte, 0, own) != MPI_SUCCESS)
+  if (api.Gather(&statement.facts, facts_size, api.byte, statement.all.data(), facts_size, api.byte, 0, own) !=
+      MPI_SUCCESS)
     return {};
   Rows rows;
   char has_room = 1;

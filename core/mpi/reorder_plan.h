@@ -35,7 +35,7 @@ struct ReorderStatement {
   bool are_inside_known;
   MemberFacts facts;
   std::vector<PartnerBytes> partners;
-  std::vector<MemberFacts> all;        // on rank 0
+  std::vector<MemberFacts> all;         // on rank 0
   std::vector<std::int32_t> new_ranks;  // on rank 0
 };
 

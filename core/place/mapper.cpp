@@ -36,7 +36,8 @@ class Places {
     levels_ = kept.size();
     groups_.resize(count_ * levels_);
     for (std::size_t level = 0; level < levels_; ++level) {
-      for (std::size_t slot = 0; slot < count_; ++slot) groups_[slot * levels_ + level] = tree.groups[kept[level]][slot];
+      for (std::size_t slot = 0; slot < count_; ++slot)
+        groups_[slot * levels_ + level] = tree.groups[kept[level]][slot];
     }
   }
   std::size_t count() const noexcept { return count_; }
@@ -47,7 +48,9 @@ class Places {
     while (shared < levels_ && group(a, shared) == group(b, shared)) ++shared;
     return distances_[shared];
   }
-  bool are_alike(Slot a, Slot b) const noexcept { return levels_ == 0 || group(a, levels_ - 1) == group(b, levels_ - 1); }
+  bool are_alike(Slot a, Slot b) const noexcept {
+    return levels_ == 0 || group(a, levels_ - 1) == group(b, levels_ - 1);
+  }
 
   // Returns the sum of the distances from each slot to all others.
   std::vector<double> reaches() const {
@@ -420,7 +423,8 @@ class Swapping {
   std::vector<std::vector<Slot>> slots_in_;
 };
 
-// Improves the present order, which leaves most roles where they are, and new ones.  Of equal ones, the present one wins.
+// Improves the present order, which leaves most roles where they are, and new ones.  Of equal ones, the present one
+// wins.
 Order searched(const RoleGraph& graph, const Places& places, std::uint64_t effort) {
   Swapping swapping(graph, places);
   std::vector<Role> all(places.count());
@@ -469,8 +473,8 @@ NewOrder better_order(const RoleTraffic& traffic, const SlotTree& tree, std::uin
   for (Role r = 0; r < places.count(); ++r) found.before += static_cast<double>(traffic.to_all[r]) * reaches[r];
   found.after = found.before;
   if (!has_choice) return found;
-  const Order best = places.count() <= most_by_trying_all ? AllOrders(graph, places).best()
-                                                           : searched(graph, places, effort);
+  const Order best =
+      places.count() <= most_by_trying_all ? AllOrders(graph, places).best() : searched(graph, places, effort);
   double after = best.cost();
   for (Role r = 0; r < places.count(); ++r) after += static_cast<double>(traffic.to_all[r]) * reaches[best.slot_of(r)];
   if (after >= found.before) return found;

@@ -8,8 +8,9 @@
  * any annotation.  docs/guide/annotate.md has examples in C, C++, Fortran and Python.
  *
  * Any thread may call any function at any time, also before MPI_Init and after MPI_Finalize; the profile does not
- * contain what happens after MPI_Finalize.  No function but commlens_reorder() communicates, and only those whose comment
- * mentions an error return one.  An inconsistent call, such as an end without a begin, is ignored and reported on stderr once. */
+ * contain what happens after MPI_Finalize.  No function but commlens_reorder() communicates, and only those whose
+ * comment mentions an error return one.  An inconsistent call, such as an end without a begin, is ignored and reported
+ * on stderr once. */
 #ifndef COMMLENS_H
 #define COMMLENS_H
 
@@ -143,8 +144,9 @@ COMMLENS_API void commlens_watch_free(commlens_watch_t watch);
  *
  * Collective over a communicator, between MPI_Init and MPI_Finalize.  Makes a communicator of the same processes in an
  * order in which those that exchange much are near each other: on one node, in one socket.  Rank r of it shall do from
- * now on what rank r of `comm` did, so the program has to move its data; docs/guide/place.md has an example.  If another
- * order would not pay (COMMLENS_REORDER_MIN_GAIN), and without the profiler, it makes a duplicate, as MPI_Comm_dup().
+ * now on what rank r of `comm` did, so the program has to move its data; docs/guide/place.md has an example.  If
+ * another order would not pay (COMMLENS_REORDER_MIN_GAIN), and without the profiler, it makes a duplicate, as
+ * MPI_Comm_dup().
  *
  * Counts what its processes have exchanged, in any communicator, since the last call for this communicator, or since
  * commlens_reorder() has made it; otherwise from the start.  `comm` and `newcomm` point to variables of type MPI_Comm.

@@ -413,7 +413,7 @@ def reorder(comm: Any) -> Any:
         return comm.Dup()
     from mpi4py import MPI
 
-    kind = type(comm)
+    kind: Any = type(comm)
     made = kind.__new__(kind)
     if _reorder(MPI._addressof(comm), MPI._addressof(made)) < 0:
         raise MPI.Exception(MPI.ERR_COMM)

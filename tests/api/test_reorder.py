@@ -51,9 +51,7 @@ def build(kit: Kit, library: str, flags: tuple[str, ...]) -> Path:
 
 
 @pytest.mark.parametrize(("library", "flags"), LIBRARIES.values(), ids=LIBRARIES.keys())
-def test_it_is_a_duplicate_with_each_kind_of_handle(
-    kit: Kit, library: str, flags: tuple[str, ...]
-) -> None:
+def test_it_is_a_duplicate_with_each_kind_of_handle(kit: Kit, library: str, flags: tuple[str, ...]) -> None:
     assert kit.run(build(kit, library, flags)).output == SAID
 
 

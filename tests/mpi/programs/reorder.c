@@ -4,8 +4,8 @@
  *
  *   reorder PATTERN[,PATTERN]... [sub | cart | graph | inter | reset | alltoall]
  *
- * Patterns, of 100 messages of 8,000 bytes to each partner: pairs: 2k and 2k+1.  halves: r and r + size/2.  ring.  silent.
- * Each process prints at each step: "STEP OUTCOME HOST: RANK -> NEW RANK, partners on my host N of M". */
+ * Patterns, of 100 messages of 8,000 bytes to each partner: pairs: 2k and 2k+1.  halves: r and r + size/2.  ring.
+ * silent. Each process prints at each step: "STEP OUTCOME HOST: RANK -> NEW RANK, partners on my host N of M". */
 #include <commlens/commlens.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -42,8 +42,7 @@ static void exchange(MPI_Comm comm, const char* pattern) {
     MPI_Request requests[4];
     for (int p = 0; p < n; ++p) MPI_Irecv(in[p], numbers, MPI_DOUBLE, partners[p], p, comm, &requests[p]);
     /* What goes to the next one arrives from the one before. */
-    for (int p = 0; p < n; ++p)
-      MPI_Isend(out, numbers, MPI_DOUBLE, partners[p], n - 1 - p, comm, &requests[n + p]);
+    for (int p = 0; p < n; ++p) MPI_Isend(out, numbers, MPI_DOUBLE, partners[p], n - 1 - p, comm, &requests[n + p]);
     MPI_Waitall(2 * n, requests, MPI_STATUSES_IGNORE);
   }
 }
@@ -65,7 +64,7 @@ static void tell(int step, int outcome, MPI_Comm comm, int before, const char* p
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   gethostname(name, sizeof name - 1);
-  char(*names)[64] = calloc(size, sizeof *names);
+  char (*names)[64] = calloc(size, sizeof *names);
   MPI_Allgather(name, sizeof name, MPI_CHAR, names, sizeof name, MPI_CHAR, comm);
   const int n = partners_of(pattern, rank, size, partners);
   for (int p = 0; p < n; ++p) here += strcmp(names[partners[p]], name) == 0;

@@ -26,6 +26,6 @@ for old in (world, grid):
     if old is world:
         text = f"0 {outcome:d} {host}: {rank} -> {new_rank}, partners on my host {here:d} of 1\n"
         print(text, end="", flush=True)
-    elif made.Get_topo() != grid.Get_topo()[:2] + (made.Get_coords(new_rank),):
+    elif made.Get_topo() != (*grid.Get_topo()[:2], made.Get_coords(new_rank)):
         print("wrong grid")
     made.Free()

@@ -150,8 +150,8 @@ TEST(what_is_best_already_stays) {
 
 TEST(those_that_need_not_move_stay) {
   // Only roles 3 and 4 are on the wrong node.
-  const std::vector<Exchange> exchanges{{0, 1, 9}, {1, 2, 9}, {2, 4, 9}, {3, 5, 9}, {5, 6, 9}, {6, 7, 9},
-                                        {8, 9, 9}, {9, 10, 9}, {10, 11, 9}};
+  const std::vector<Exchange> exchanges{{0, 1, 9}, {1, 2, 9}, {2, 4, 9},  {3, 5, 9},  {5, 6, 9},
+                                        {6, 7, 9}, {8, 9, 9}, {9, 10, 9}, {10, 11, 9}};
   const NewOrder found = better_order(traffic(exchanges, 12), equal_nodes(12, 4), effort);
   CHECK_EQ(found.slot_of_role == (Groups{0, 1, 2, 4, 3, 5, 6, 7, 8, 9, 10, 11}), true);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/process/cpu_place.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
