@@ -105,13 +105,14 @@ void record(const char* name, const char* unit, double value) noexcept {
 }
 
 // One call of commlens_reorder().  Not an object that cleans up: an error handler of the application may throw through
-// the MPI calls of reorder().
+// the MPI calls of reorder_inside().  Nothing in it needs a personality routine then, because functions that do are not
+// inlined.
 struct Asked {
   std::optional<ReorderStatement>* statement;  // null: cannot say, or no memory
   Ticks when;
 };
 
-Asked asked(const CommView& view, const Grid& grid) noexcept {
+COMMLENS_APART Asked asked(const CommView& view, const Grid& grid) noexcept {
   Asked call{nullptr, 0};
   if (view.index != 0 && !view.inter && grid.is_kept) {
     std::optional<ReorderStatement> own = own_statement(view.index, view.size);
@@ -121,14 +122,14 @@ Asked asked(const CommView& view, const Grid& grid) noexcept {
   return call;
 }
 
-ReorderPlan plan_of(Asked& call, MPI_Comm part) noexcept {
+COMMLENS_APART ReorderPlan plan_of(Asked& call, MPI_Comm part) noexcept {
   std::optional<ReorderStatement> none;
   return plan_within(part, call.statement == nullptr ? none : *call.statement, call.when);
 }
 
 // Records what the call has made.
-void reordered_now(const Asked& call, const ReorderPlan& plan, MPI_Comm comm, MPI_Comm made, Op op,
-                   const CommView& parent, Site site, Ticks arrived) noexcept {
+COMMLENS_APART void reordered_now(const Asked& call, const ReorderPlan& plan, MPI_Comm comm, MPI_Comm made, Op op,
+                                  const CommView& parent, Site site, Ticks arrived) noexcept {
   created(op, parent, made, identity::parent(), site);
   if (call.statement == nullptr) return;
   const bool are_inside_known = (*call.statement)->are_inside_known;
@@ -137,6 +138,11 @@ void reordered_now(const Asked& call, const ReorderPlan& plan, MPI_Comm comm, MP
   mark(made, are_inside_known);
   record("commlens_reorder: gain", "%", plan.gain_percent);
   record("commlens_reorder: time", "s", static_cast<double>(TickScale::since_start().ns(now() - arrived)) * 1e-9);
+}
+
+COMMLENS_APART int gave_up(const Asked& call) noexcept {
+  delete call.statement;
+  return failed;
 }
 
 // Makes the communicator in the order of the plan.  Returns the code of MPI.
@@ -174,13 +180,14 @@ int reorder_inside(MPI_Comm comm, MPI_Comm* newcomm, Site site) {
   const Grid grid = grid_of(comm);
   Asked call = asked(view, grid);
   MPI_Comm part = api.comm_null;
-  if (api.Comm_split(comm, call.statement != nullptr ? counts : counts_not, 0, &part) != MPI_SUCCESS) return failed;
+  if (api.Comm_split(comm, call.statement != nullptr ? counts : counts_not, 0, &part) != MPI_SUCCESS)
+    return gave_up(call);
   const Ticks arrived = now();
   const ReorderPlan plan = plan_of(call, part);
   Op op = op::MPI_Comm_dup;
   if (plan.is_better) op = grid.dimensions != 0 ? op::MPI_Cart_create : op::MPI_Comm_split;
   const int rc = plan.is_better ? make_ordered(comm, plan.new_rank, grid, &made) : api.Comm_dup(comm, &made);
-  if (rc != MPI_SUCCESS) return failed;
+  if (rc != MPI_SUCCESS) return gave_up(call);
   reordered_now(call, plan, comm, made, op, view, site, arrived);
   *newcomm = made;
   return plan.is_better ? reordered : duplicated;

@@ -38,6 +38,8 @@ def steps(done: Result) -> list[list[Step]]:
     assert done.rc == 0, done
     said = []
     for line in done.lines:
+        if "UCX  WARN" in line:
+            continue  # below MPICH, of the barrier in MPI_Finalize to which a process without commlens never comes
         match = LINE.fullmatch(line)
         assert match is not None, line
         step, outcome, host, *rest = match.groups()
@@ -94,15 +96,19 @@ def test_more_processes_than_are_tried_in_all_orders(mpi: Mpi) -> None:
 
 
 @pytest.mark.dealt
-@pytest.mark.parametrize("what", ["cart", "alltoall"])
-def test_grids_and_blocks_of_collectives(mpi: Mpi, what: str) -> None:
-    """A Cartesian communicator keeps its grid; blocks in a communicator of two count for the pair."""
+def test_a_cartesian_communicator_keeps_its_grid(mpi: Mpi) -> None:
     hosts = Hosts(mpi.fresh("several"), 2, 2)
-    done = run_on(mpi, hosts, program(mpi), "halves,pairs", what, everywhere=ANY_GAIN)
-    if what == "alltoall":
-        assert all(is_unchanged(step) for step in steps(done)), "pairs are together from the start"
-    else:
-        assert all(are_together(step) for step in steps(done))
+    done = run_on(mpi, hosts, program(mpi), "halves,pairs", "cart", everywhere=ANY_GAIN)
+    assert all(are_together(step) for step in steps(done))
+
+
+@pytest.mark.parametrize("matrix", ["p2p", "all"])
+def test_blocks_of_collectives_count(mpi: Mpi, matrix: str) -> None:
+    """Pairs talk in communicators of two; with Open MPI and "all", by the messages inside the collectives."""
+    hosts = Hosts(mpi.fresh("several"), 2, 2)
+    everywhere = {**ANY_GAIN, "COMMLENS_MATRIX": matrix}
+    done = run_on(mpi, hosts, program(mpi), "halves,pairs", "alltoall", everywhere=everywhere)
+    assert all(are_together(step) for step in steps(done))
 
 
 @pytest.mark.dealt

@@ -47,15 +47,16 @@ static void exchange(MPI_Comm comm, const char* pattern) {
   }
 }
 
-/* Blocks within pairs, by a collective on a communicator of two. */
-static void exchange_in_collectives(MPI_Comm comm) {
+/* The same pairs, by a collective on communicators of two, which the caller frees. */
+static MPI_Comm exchange_in_collectives(MPI_Comm comm, const char* pattern) {
   static double out[2 * numbers], in[2 * numbers];
-  int rank;
+  int rank, size;
   MPI_Comm pair;
   MPI_Comm_rank(comm, &rank);
-  MPI_Comm_split(comm, rank / 2, rank, &pair);
+  MPI_Comm_size(comm, &size);
+  MPI_Comm_split(comm, strcmp(pattern, "pairs") == 0 ? rank / 2 : rank % (size / 2), rank, &pair);
   for (int i = 0; i < messages; ++i) MPI_Alltoall(out, numbers, MPI_DOUBLE, in, numbers, MPI_DOUBLE, pair);
-  MPI_Comm_free(&pair);
+  return pair;
 }
 
 static void tell(int step, int outcome, MPI_Comm comm, int before, const char* pattern) {
@@ -124,6 +125,7 @@ int main(int argc, char** argv) {
   int step = 0;
   for (char* pattern = strtok(patterns, ","); comm != MPI_COMM_NULL && pattern != NULL; pattern = strtok(NULL, ",")) {
     MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm pair = MPI_COMM_NULL;
     int before;
     MPI_Comm_rank(comm, &before);
     if (strcmp(what, "inter") == 0) {
@@ -131,7 +133,7 @@ int main(int argc, char** argv) {
       check(comm, made, 0);
     } else {
       if (strcmp(what, "alltoall") == 0) {
-        exchange_in_collectives(comm);
+        pair = exchange_in_collectives(comm, pattern);
       } else {
         exchange(comm, pattern);
       }
@@ -140,6 +142,7 @@ int main(int argc, char** argv) {
       check(comm, made, outcome);
       tell(step, outcome, made, before, pattern);
     }
+    if (pair != MPI_COMM_NULL) MPI_Comm_free(&pair);
     MPI_Comm_free(&comm);
     comm = made;
     ++step;
