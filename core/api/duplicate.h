@@ -10,7 +10,7 @@ extern "C" {
 #pragma GCC visibility push(hidden)
 
 /* Procedures of the MPI library; null: not found. */
-struct commlens_mpi {
+struct commlens_mpi { /* NOLINT(readability-identifier-naming): a name of C */
   void *test_inter, *split, *free, *dup, *f2c, *c2f;
   int has_pointers; /* its handles are pointers, not integers */
 };

@@ -13,6 +13,7 @@
 
 #include "core/api/duplicate.h"
 #include "core/api/place.h"
+#include "core/base/floating_point.h"
 #include "core/base/ticks.h"
 #include "core/job/annotate.h"
 #include "core/job/job.h"
@@ -39,19 +40,19 @@ constexpr int counts = 0, counts_not = 1;  // colours; core/api/duplicate.c has 
 class UnseenMessages {
  public:
   UnseenMessages() noexcept {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (users_++ == 0) remove_pml_hook();
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (users++ == 0) remove_pml_hook();
   }
   ~UnseenMessages() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (--users_ == 0) install_pml_hook();
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (--users == 0) install_pml_hook();
   }
   UnseenMessages(const UnseenMessages&) = delete;
   UnseenMessages& operator=(const UnseenMessages&) = delete;
 
  private:
-  static inline std::mutex mutex_;
-  static inline int users_ = 0;
+  static inline std::mutex mutex;
+  static inline int users = 0;
 };
 
 // A Cartesian grid, or none.  Other topologies cannot be given to another order by local means.
@@ -75,16 +76,36 @@ Grid grid_of(MPI_Comm comm) noexcept {
   return grid;
 }
 
+// One call of commlens_reorder().  Not an object that cleans up: an error handler of the application may throw through
+// the MPI calls of reorder_inside().  Nothing in it needs a personality routine then, because functions that do are not
+// inlined.
+struct Asked {
+  ReorderStatement* statement;  // null: cannot say, or no memory
+  Ticks when;
+};
+
+COMMLENS_APART Asked asked(const CommView& view, const Grid& grid) noexcept {
+  const QuietFloatingPoint quiet;
+  Asked call{nullptr, 0};
+  if (view.index != 0 && !view.inter && grid.is_kept) {
+    std::optional<ReorderStatement> own = own_statement(view.index, view.size);
+    if (own) call.statement = new (std::nothrow) ReorderStatement(std::move(*own));
+  }
+  call.when = now();
+  return call;
+}
+
 // Agrees on an order within `part`, the processes with the same colour, and frees it.
-ReorderPlan plan_within(MPI_Comm part, std::optional<ReorderStatement>& statement, Ticks asked) noexcept {
+COMMLENS_APART ReorderPlan plan_within(MPI_Comm part, Asked& call) noexcept {
+  const QuietFloatingPoint quiet;
   ReorderPlan plan;
   int size = 0;
   api.Comm_set_errhandler(part, api.errors_return);
-  if (statement && api.Comm_size(part, &size) == MPI_SUCCESS &&
-      static_cast<std::size_t>(size) == statement->members.world.size()) {
-    statement->facts.split_ns = TickScale::since_start().ns(now() - asked);
+  if (call.statement != nullptr && api.Comm_size(part, &size) == MPI_SUCCESS &&
+      static_cast<std::size_t>(size) == call.statement->members.world.size()) {
+    call.statement->facts.split_ns = TickScale::since_start().ns(now() - call.when);
     const UnseenMessages unseen;
-    plan = agreed_plan(part, *statement);
+    plan = agreed_plan(part, *call.statement);
   }
   api.Comm_free(&part);
   return plan;
@@ -104,35 +125,13 @@ void record(const char* name, const char* unit, double value) noexcept {
   if (metric != 0) record_value(this_thread(), metric, value);
 }
 
-// One call of commlens_reorder().  Not an object that cleans up: an error handler of the application may throw through
-// the MPI calls of reorder_inside().  Nothing in it needs a personality routine then, because functions that do are not
-// inlined.
-struct Asked {
-  std::optional<ReorderStatement>* statement;  // null: cannot say, or no memory
-  Ticks when;
-};
-
-COMMLENS_APART Asked asked(const CommView& view, const Grid& grid) noexcept {
-  Asked call{nullptr, 0};
-  if (view.index != 0 && !view.inter && grid.is_kept) {
-    std::optional<ReorderStatement> own = own_statement(view.index, view.size);
-    if (own) call.statement = new (std::nothrow) std::optional<ReorderStatement>(std::move(own));
-  }
-  call.when = now();
-  return call;
-}
-
-COMMLENS_APART ReorderPlan plan_of(Asked& call, MPI_Comm part) noexcept {
-  std::optional<ReorderStatement> none;
-  return plan_within(part, call.statement == nullptr ? none : *call.statement, call.when);
-}
-
 // Records what the call has made.
 COMMLENS_APART void reordered_now(const Asked& call, const ReorderPlan& plan, MPI_Comm comm, MPI_Comm made, Op op,
                                   const CommView& parent, Site site, Ticks arrived) noexcept {
+  const QuietFloatingPoint quiet;
   created(op, parent, made, identity::parent(), site);
   if (call.statement == nullptr) return;
-  const bool are_inside_known = (*call.statement)->are_inside_known;
+  const bool are_inside_known = call.statement->are_inside_known;
   delete call.statement;
   mark(comm, are_inside_known);
   mark(made, are_inside_known);
@@ -183,7 +182,7 @@ int reorder_inside(MPI_Comm comm, MPI_Comm* newcomm, Site site) {
   if (api.Comm_split(comm, call.statement != nullptr ? counts : counts_not, 0, &part) != MPI_SUCCESS)
     return gave_up(call);
   const Ticks arrived = now();
-  const ReorderPlan plan = plan_of(call, part);
+  const ReorderPlan plan = plan_within(part, call);
   Op op = op::MPI_Comm_dup;
   if (plan.is_better) op = grid.dimensions != 0 ? op::MPI_Cart_create : op::MPI_Comm_split;
   const int rc = plan.is_better ? make_ordered(comm, plan.new_rank, grid, &made) : api.Comm_dup(comm, &made);

@@ -10,7 +10,6 @@
 #include <tuple>
 #include <utility>
 
-#include "core/base/floating_point.h"
 #include "core/base/identity.h"
 #include "core/base/ticks.h"
 #include "core/job/counting.h"
@@ -50,7 +49,7 @@ void state_partners(const std::vector<std::uint64_t>& bytes, std::size_t own, Re
     if (i != own && bytes[i] > least)
       statement.partners.push_back({bytes[i] - least, static_cast<std::uint32_t>(i), 0});
   }
-  const std::size_t most = std::max(most_partners / size, fewest_partners);
+  const std::size_t most = std::max(most_partners / std::max(size, std::size_t{1}), fewest_partners);
   if (statement.partners.size() > most) {
     std::stable_sort(statement.partners.begin(), statement.partners.end(),
                      [](const PartnerBytes& a, const PartnerBytes& b) { return a.bytes > b.bytes; });
@@ -174,7 +173,6 @@ std::optional<ReorderStatement> own_statement(std::uint32_t comm, int size) noex
 }
 
 ReorderPlan agreed_plan(MPI_Comm own, ReorderStatement& statement) noexcept {
-  const QuietFloatingPoint quiet;
   const Ticks begin = now();
   const bool is_root = statement.members.rank == 0;
   constexpr int facts_size = sizeof(MemberFacts);

@@ -267,6 +267,7 @@ class Filling {
     std::vector<std::vector<Slot>> groups = groups_of(slots, level);
     if (groups.size() == 1) return fill(roles, slots, level + 1, seed);
     std::vector<std::size_t> sizes;
+    sizes.reserve(groups.size());
     for (const std::vector<Slot>& g : groups) sizes.push_back(g.size());
     std::vector<std::vector<Role>> parts = growing_.parts(roles, sizes, seed);
     leave_where_they_are(parts, groups, level);
@@ -294,6 +295,7 @@ class Filling {
     };
     std::vector<Overlap> overlaps;
     std::vector<std::pair<std::uint32_t, std::size_t>> numbers;
+    numbers.reserve(groups.size());
     for (std::size_t g = 0; g < groups.size(); ++g) numbers.emplace_back(places_.group(groups[g][0], level), g);
     std::sort(numbers.begin(), numbers.end());
     std::vector<std::size_t> counts(groups.size());
@@ -415,6 +417,7 @@ class Swapping {
     std::stable_sort(pulls.begin(), pulls.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     if (pulls.size() > most_groups_tried) pulls.resize(most_groups_tried);
     std::vector<std::uint32_t> found;
+    found.reserve(pulls.size());
     for (const auto& pull : pulls) found.push_back(pull.first);
     return found;
   }
