@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
 
-from commlens.base.errors import CommlensError
 from commlens.cli.options import (
     OutputPath,
     comm_option,
@@ -27,17 +24,12 @@ from commlens.render.table import csv_text, fold, json_text
 from commlens.selection import names
 
 if TYPE_CHECKING:
-    from commlens.tune.model import Choice
     from commlens.tune.plan import Plan
     from commlens.tune.switches import Trial
 
 DEFAULT_TOP = 10
 DEFAULT_BUDGET = 60
 DEFAULT_RUNS = 20
-CHOOSES = re.compile(
-    r"COMMLENS_TUNE|OMPI_MCA_coll_tuned_(dynamic_rules_filename|\w+_algorithm)|MPIR_CVAR_\w+_(ALGORITHM|COMPOSITION|JSON_FILE)|I_MPI_ADJUST_\w+"
-)
-"""Variables that choose algorithms."""
 STEPS = ("plan", "replay", "rules", "proof")
 
 
@@ -72,7 +64,14 @@ STEPS = ("plan", "replay", "rules", "proof")
     default=DEFAULT_RUNS,
     show_default=True,
     metavar="N",
-    help="Number of rounds of the proof. Each runs the application three times.",
+    help="Number of rounds of the proof. Each runs the application three times, and once for each other variable.",
+)
+@click.option(
+    "--switches/--no-switches",
+    "with_switches",
+    default=True,
+    show_default=True,
+    help="Also try other variables that the run gives a reason to try.",
 )
 @comm_option
 @op_option("these collectives")
@@ -89,6 +88,7 @@ def tune(
     folder: Path | None,
     budget: int,
     runs: int,
+    with_switches: bool,
     comms: tuple[str, ...],
     operations: tuple[str, ...],
     top: int,
@@ -105,9 +105,11 @@ def tune(
             communicators of the profile and measures these collectives with
             each algorithm of the library, in random order.
     rules   What is faster with certainty becomes settings of the MPI library.
-    proof   The application runs with and without them, in random order. Rules
-            that make a call slower are taken out. If nothing is faster with
-            certainty, the answer is to leave it, and the rules are removed.
+    proof   The application runs with and without them, and with each other
+            variable that is worth trying, in random order. Rules that make a
+            call slower are taken out. If nothing is faster with certainty,
+            the answer is to leave it, and the rules are removed. What is kept
+            is in the file settings.
 
     Another algorithm shortens the operation, not the waiting for late ranks. For each family of communicators, blocking
     collective and message size, the table shows how much time another algorithm could save at most. Rows that could save
@@ -124,8 +126,10 @@ def tune(
     at least as long as the fastest MPI_Recv of the run with no more bytes. Without such a receive, and in other
     collectives, nothing is taken off.
 
-    Without --comm and --op, sentences below the table name other variables that the run gives a reason to try: limits from
-    which on a message waits for its receive, and whether collectives treat the processes of a node together.
+    Without --comm, --op and --no-switches, sentences below the table name other variables that the run gives a reason to
+    try: limits from which on a message waits for its receive, and whether collectives treat the processes of a node
+    together. The proof tries each alone, also if there are no rules, and keeps those that make the run faster with
+    certainty. If several are kept, or one and rules, more runs show whether they are faster together.
 
     csv and json: fastest_ns is the fastest call of a rank; least_ns what each call takes at least; variable and
     offered say how to choose, and from what. json has the other variables as switches.
@@ -137,11 +141,15 @@ def tune(
     with open_profile(profile) as connection:
         names.check_communicators(connection, comms)
         plan = read_plan(connection, comms, names.matching_operations(connection, operations))
-        trials = [] if comms or operations else read_switches(connection, plan.library)
+        is_asked = with_switches and not (comms or operations)
+        trials = read_switches(connection, plan.library) if is_asked else []
     show_plan(plan, trials, top, style, show_sql=show_sql)
-    if until != "plan" and plan.worth:
-        place = folder or Path(profile).absolute().with_suffix(".tune")
-        tune_steps(profile, plan, command, place, until, budget, runs)
+    if until == "plan" or not (plan.worth or (trials and until == "proof")):
+        return
+    from commlens.cli.tune_steps import Steps
+
+    place = folder or Path(profile).absolute().with_suffix(".tune")
+    Steps(profile, plan, trials, command, place, until, budget, runs).take()
 
 
 def last_step(until: str | None, command: tuple[str, ...], *, is_table: bool) -> str:
@@ -178,113 +186,3 @@ def show_plan(plan: Plan, trials: list[Trial], top: int, style: str, *, show_sql
                 screen.lines([Text(""), *fold("", sentence, screen.width, "dim")])
         for trial in trials:
             screen.lines([Text(""), *fold("", trial_text(trial), screen.width)])
-
-
-def tune_steps(
-    profile: str,
-    plan: Plan,
-    command: tuple[str, ...],
-    folder: Path,
-    until: str,
-    budget: int,
-    runs: int,
-) -> None:
-    """Measure, choose, write and prove, as far as asked for; print the result of each step."""
-    from commlens.overhead.legs import split
-    from commlens.overhead.measure import interruptible
-    from commlens.tune.cases import read_cases
-    from commlens.tune.decide import compared, decide
-    from commlens.tune.replay import replay
-    from commlens.tune.shared import agreed, calls_of
-    from commlens.tune.steps_text import draw_measured, measured_text
-
-    launch = split(command)
-    refuse_rules_in_use()
-    screen = Screen()
-    try:
-        with interruptible():
-            # A profile is opened for each step: a query may not take as long as a step does.
-            with open_profile(profile) as connection:
-                cases = read_cases(connection, plan)
-            measured = replay(cases, launch, folder, budget_s=budget)
-            changes = compared(measured)
-            calls = calls_of(plan, measured.cases)
-            choices = agreed(measured, changes, decide(measured, changes), calls, plan.library)
-            screen.lines(
-                [Text(""), *fold("", measured_text(measured, changes, choices, plan), screen.width, "bold")]
-            )
-            screen.lines([Text(""), *draw_measured(measured, changes, choices).lines(screen.width)])
-            for note in measured.notes:
-                screen.lines(fold("", note, screen.width, "dim"))
-            if until != "replay":
-                number = runs if until == "proof" else 0
-                prove_choices(profile, plan.library, measured.module, choices, launch, folder, number)
-    except KeyboardInterrupt:
-        raise CommlensError(
-            f"stopped; {folder} has what was measured, and the same command goes on"
-        ) from None
-
-
-def refuse_rules_in_use() -> None:
-    """Refuse an environment that chooses algorithms: the runs without rules would have them, too.
-
-    Raises
-    ------
-    CommlensError
-        Such a variable is set.
-    """
-    used = sorted(name for name in os.environ if CHOOSES.fullmatch(name))
-    if used:
-        raise CommlensError(f"unset {', '.join(used)}: the runs without rules would use them, too")
-
-
-def prove_choices(
-    profile: str,
-    library: str,
-    module: str,
-    choices: list[Choice],
-    launch: list[str],
-    folder: Path,
-    runs: int,
-) -> None:
-    """Write the rules, and prove them by a number of runs; 0: only write them."""
-    from commlens.tune import steps
-    from commlens.tune.rules import page
-    from commlens.tune.rules.page import NOT_TO_USE, USE
-    from commlens.tune.steps_text import proof_lines, rules_lines
-
-    screen = Screen()
-    while True:
-        with open_profile(profile) as connection:
-            rules = steps.make_rules(connection, choices, library, module)
-        text = page(rules, library, folder.absolute())
-        steps.store_rules(rules, text, folder)
-        screen.lines([Text("")])
-        for line in rules_lines(rules, folder):
-            screen.lines(fold("", line, screen.width))
-        if not rules.kept or not runs:
-            return
-        proof = steps.prove_rules(rules, launch, folder, runs)
-        lines = proof_lines(proof)
-        screen.lines([Text(""), *fold("", lines[0], screen.width, "bold")])
-        for line in lines[1:]:
-            screen.lines(fold("", line, screen.width))
-        rest = steps.without(choices, proof.slower)
-        if not proof.is_kept:
-            text = text.replace(USE, NOT_TO_USE)
-            lines.append("the rules are not kept: do not use the variables above")
-            screen.lines(fold("", lines[-1], screen.width))
-        proven = "\n".join(
-            [text, "## What runs of the application show", "", *(f"- {line.strip()}" for line in lines), ""]
-        )
-        steps.store_rules(rules, proven, folder)
-        if not proof.is_kept:
-            steps.remove_rules(folder)
-        if not proof.slower or not rest:
-            return
-        screen.lines(
-            fold(
-                "", "Rules that make a call slower are taken out, and the others proven again.", screen.width
-            )
-        )
-        choices = rest

@@ -11,11 +11,12 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from commlens.base.errors import CommlensError
+from commlens.compare.statistics import adjusted
 from commlens.overhead import raw
 from commlens.overhead.estimate import FEWEST, Cost, costs, whole_rounds
 from commlens.overhead.legs import Tool
@@ -28,7 +29,21 @@ SUBJECT = "proof.json"
 """What was proven: the command line, the variables of each leg, and a digest of the files that they name."""
 
 Rounds = Callable[[int, int], Iterable[Run]]
-"""Yields the runs of a number of rounds with a seed, those of the warm-up first."""
+"""Yields the runs of a number of rounds after so many that are done: those of the warm-up first, as round 0, then from 1."""
+
+MOST_P = 0.04
+"""Of the smallest p value that the rounds allow, corrected for the number of legs: it must be below 0.05 with certainty."""
+
+
+def fewest(tested: int) -> int:
+    """Return the number of rounds with which one of so many legs can be told from the plain one.
+
+    n rounds allow no p value below 2 / 2^n.
+
+    >>> [fewest(tested) for tested in (1, 2, 3, 5)]
+    [6, 7, 8, 8]
+    """
+    return max(FEWEST, math.ceil(1 + math.log2(max(1, tested) / MOST_P)))
 
 
 def subject(tools: Sequence[Tool], launch: Sequence[str], files: Mapping[str, str]) -> str:
@@ -38,14 +53,14 @@ def subject(tools: Sequence[Tool], launch: Sequence[str], files: Mapping[str, st
     return json.dumps({"launch": list(launch), "legs": legs, "files": digest}, indent=1) + "\n"
 
 
-def prove(about: str, rounds: Rounds, folder: Path, number: int, seed: int = 1) -> list[Run]:
+def prove(about: str, rounds: Rounds, folder: Path, number: int) -> list[Run]:
     """Return the runs of `number` rounds, of which those that are kept in the folder are not made again.
 
     Each run is kept as soon as it has ended.
 
     Parameters
     ----------
-    about : what `subject` returned; runs about something else are renamed, not removed
+    about : what `subject` returned; runs about something else do not count
 
     Raises
     ------
@@ -59,7 +74,7 @@ def prove(about: str, rounds: Rounds, folder: Path, number: int, seed: int = 1) 
     if done >= number:
         return found
     store(folder / SUBJECT, about)
-    for run in rounds(number - done, seed + done):
+    for run in rounds(number - done, done):
         # A warm-up counts nowhere; that of a proof that goes on would be a second one.
         if run.round > 0 or done == 0:
             found.append(replace(run, round=run.round + done if run.round > 0 else 0))
@@ -68,7 +83,7 @@ def prove(about: str, rounds: Rounds, folder: Path, number: int, seed: int = 1) 
 
 
 def kept_runs(about: str, folder: Path) -> list[Run]:
-    """Return the runs of the whole rounds in a folder, numbered from 1; moves runs about something else aside."""
+    """Return the runs of the whole rounds in a folder, numbered from 1; none if they are about something else."""
     path, told = folder / PROOF, folder / SUBJECT
     if not os.path.lexists(path):
         return []
@@ -76,22 +91,8 @@ def kept_runs(about: str, folder: Path) -> list[Run]:
         is_same = told.read_text(encoding="utf-8") == about
     except (OSError, UnicodeDecodeError):
         is_same = False
-    if not is_same:
-        _move_aside(path)
-        return []
-    whole = whole_rounds(raw.read(path))
+    whole = whole_rounds(raw.read(path)) if is_same else []
     return [replace(run, round=number) for number, runs in enumerate(whole, 1) for run in runs.values()]
-
-
-def _move_aside(path: Path) -> None:
-    """Rename proof.csv to the first of proof-1.csv, proof-2.csv, ... that is free."""
-    number = 1
-    while os.path.lexists(other := path.with_name(f"{path.stem}-{number}{path.suffix}")):
-        number += 1
-    try:
-        path.rename(other)
-    except OSError as error:
-        raise CommlensError(f"{path}: cannot be renamed: {error.strerror}") from None
 
 
 def store(path: Path, text: str) -> None:
@@ -105,9 +106,17 @@ def store(path: Path, text: str) -> None:
         raise CommlensError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def cost_of(runs: Sequence[Run], name: str = TUNED) -> Cost | None:
-    """Return the difference that a leg makes; None if no round has a run of each leg."""
-    return next((cost for cost in costs(runs) if cost.tool == name), None)
+def costs_of(runs: Sequence[Run], names: Collection[str]) -> dict[str, Cost]:
+    """Return the difference that each of these legs makes, with p values corrected for their number.
+
+    It is empty if no round has a run of each leg.
+    """
+    found = {cost.tool: cost for cost in costs(runs) if cost.tool in names}
+    ratios = {name: cost.ratio for name, cost in found.items() if cost.ratio and not math.isnan(cost.ratio.p)}
+    corrected = adjusted([ratio.p for ratio in ratios.values()])
+    for (name, ratio), p in zip(ratios.items(), corrected):
+        found[name] = replace(found[name], ratio=replace(ratio, p=p))
+    return found
 
 
 def is_faster(cost: Cost | None) -> bool:
@@ -125,14 +134,20 @@ def sentence(cost: Cost | None) -> str:
     ratio = cost.ratio
     if ratio is None or math.isnan(ratio.p):
         return f"Leave it: {cost.runs} runs are too few to show anything; at least {FEWEST} are needed"
+    of = "less" if ratio.value < 0 else "more"
     if ratio.is_resolved:
-        word, of = ("Faster", "less") if ratio.value < 0 else ("Leave it", "more")
+        word = "Faster" if ratio.value < 0 else "Leave it"
         low, high = sorted((abs(ratio.low), abs(ratio.high)))
         return (
             f"{word}: {100 * abs(ratio.value):.1f} % ({100 * low:.1f} to {100 * high:.1f} %) {of} time between MPI_Init "
             f"and MPI_Finalize, {cost.runs} runs each"
         )
     needed = "more than 100,000" if ratio.needed is None else f"about {max(ratio.needed, cost.runs + 1):,}"
+    if ratio.low > 0 or ratio.high < 0:
+        return (
+            f"Leave it: {100 * abs(ratio.value):.1f} % {of} time between MPI_Init and MPI_Finalize in {cost.runs} runs each is "
+            f"not certain (p = {ratio.p:.2g}, corrected for the number of settings)"
+        )
     return (
         f"Leave it: no difference above {100 * ratio.resolution:.1f} % in {cost.runs} runs each; to show one of "
         f"{100 * abs(ratio.value):.1f} % takes {needed}"

@@ -78,6 +78,24 @@ def replay(
     return found
 
 
+def measured_before(cases: Cases, folder: Path, seed: int = 1) -> Measurements | None:
+    """Return what was measured of these cases in a folder; None if it has no measurements, or those of other cases.
+
+    Raises
+    ------
+    CommlensError
+        A file is damaged.
+    """
+    try:
+        if (folder / PLAN).read_text(encoding="utf-8") != plan_text(cases, seed):
+            return None
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = replace(read_measurements(folder), module=_module(folder / SAID))
+    found.notes.extend(cases.notes)
+    return found
+
+
 def replaced(launch: Sequence[str], program: Sequence[str]) -> list[str]:
     """Return the command that starts a program in place of the application.
 
@@ -231,7 +249,10 @@ def _check(rc: int, command: Sequence[str], lines: Sequence[str], errors: Path) 
 
 def _module(said: Path) -> str:
     """Return the file of the MPI library that the job has named; empty if it has not."""
-    lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
     return next((line.partition(" ")[2] for line in lines if line.startswith("module ")), "")
 
 

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
 from commlens.compare.model import Row
 from commlens.compare.text import bin_text
-from commlens.overhead.estimate import Estimate
+from commlens.overhead.estimate import Cost, Estimate
 from commlens.render.table import Column, Table
 from commlens.render.units import bytes_text, count_text, share_text, size_text, time_text
 from commlens.selection.sizes import BinRange
@@ -19,9 +18,10 @@ from commlens.tune.decide import Changes, round_medians
 from commlens.tune.measurements import Measurements
 from commlens.tune.model import Candidate, Case, Choice
 from commlens.tune.plan import Plan
+from commlens.tune.proof import Proof, rule_variables
 from commlens.tune.rules import RuleSet
 from commlens.tune.rules.page import scope_lines
-from commlens.tune.steps import Proof
+from commlens.tune.settings import Tried, settings_text
 
 MEASURED = (
     Column("communicator", right=False),
@@ -161,18 +161,20 @@ def rules_lines(rules: RuleSet, folder: Path) -> list[str]:
 
 def variables_lines(rules: RuleSet, folder: Path) -> list[str]:
     """Return the variables that make a job use the rules."""
-    path = str(folder.absolute())
-    return [
-        f"{name}={shlex.quote(value.replace('{folder}', path))}"
-        for name, value in sorted(rules.variables.items())
-    ]
+    return settings_text(rule_variables(rules, folder)).splitlines()
 
 
 def proof_lines(proof: Proof) -> list[str]:
-    """Return what the runs showed: of the whole run, then of each call with a rule."""
-    lines = [verdict_text(proof)]
-    lines += [f"  {row_text(row)}" for row in proof.rows]
-    return lines
+    """Return what the runs showed of the rules: of the whole run, then of each call with a rule."""
+    return [verdict_text(proof), *(f"  {row_text(row)}" for row in proof.rows)]
+
+
+def trial_lines(tried: Sequence[Tried]) -> list[str]:
+    """Return what the runs showed of each other setting, in a sentence with a number."""
+    return [
+        f"{' '.join(settings_text(trial.environment).split())}: {prove.sentence(cost)}"
+        for trial, cost in tried
+    ]
 
 
 def verdict_text(proof: Proof) -> str:
@@ -199,3 +201,20 @@ def row_text(row: Row) -> str:
         text += f" ({percent(row.interval[0])} to {percent(row.interval[1])})"
     ran = f"; {row.ran[0]} to {row.ran[1]}" if row.ran[0] and row.ran[1] and row.ran[0] != row.ran[1] else ""
     return f"{text}{'' if row.is_significant else ', not certain'}{ran}"
+
+
+def kept_lines(kept: Mapping[str, str], number: int, together: Cost | None, *, is_all: bool) -> list[str]:
+    """Return what is kept of several settings that are each faster alone.
+
+    number : of these settings, the rules being one
+    together : what all of them changed
+    """
+    if number < 2:
+        return []
+    shown = prove.sentence(together)
+    if is_all:
+        return [f"all {number} settings together: {shown}"]
+    return [
+        f"all {number} settings together are not faster than the best alone with certainty ({shown})",
+        f"only the best is kept: {' '.join(settings_text(kept).split())}",
+    ]
