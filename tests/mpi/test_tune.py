@@ -50,13 +50,15 @@ def test_the_way_round_a_slow_algorithm_is_found_and_proven(
     assert "faster with certainty in 1 of 1 case" in done.output
     assert "\nFaster: " in done.output, done.output
     assert "\n  MPI_Alltoall 512-1023 B on d0.* x5: " in done.output, done.output
-    assert {"measurements.csv", "openmpi.rules", "rules.md", "proof.csv", "profiles"} <= {
+    assert {"measurements.csv", "openmpi.rules", "rules.md", "settings", "proof.csv", "profiles"} <= {
         path.name for path in folder.iterdir()
     }
+    seen = [line for line in done.output.splitlines() if line.endswith("(seen below MPI)")]
+    assert len(seen) == 1, done.output
+    assert seen[0].startswith("MPI_Alltoall 512-1023 B on d0.*, 2 ranks: ")
     assert "Faster: " in (folder / "rules.md").read_text(encoding="utf-8")
-    variables = dict(
-        line.strip().split("=", 1) for line in done.output.splitlines() if line.startswith("  OMPI_MCA_")
-    )
+    settings = (folder / "settings").read_text(encoding="utf-8").splitlines()
+    variables = dict(line.split("=", 1) for line in settings)
     after = mpi.run(RANKS, [program], variables, mode="preload", preload=[slow])
     assert after.rc == 0, after
     assert "slow calls" not in after.stderr
@@ -110,3 +112,30 @@ def test_no_rule_is_written_where_nothing_is_chosen(
     assert is_chosen or "No rule: leave the library's own choice." in page
     assert is_chosen or not (tmp_path / "kept" / "openmpi.rules").exists()
     assert not (tmp_path / "kept" / "proof.csv").exists()
+
+
+def test_a_limit_that_makes_messages_wait_is_raised(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without collectives there is no rule: the proof has the plain run and the variable only."""
+    if mpi.name != "openmpi":
+        pytest.skip("the limit is one of Open MPI 4")
+    program = mpi.compile("late_receives.c")
+    before = mpi.run(RANKS, [program])
+    assert before.rc == 0, before
+    prepared(mpi, monkeypatch, tmp_path)
+    name = "OMPI_MCA_btl_vader_eager_limit=16384"
+    left = tuned(mpi, before.profile, program, "--no-switches")
+    assert left.exit_code == 0, left.output
+    assert name not in left.output
+    done = tuned(mpi, before.profile, program, "--runs", 7)
+    assert done.exit_code == 0, done.output
+    assert f"\n{name}: Faster: " in done.output, done.output
+    folder = before.profile.with_suffix(".tune")
+    assert (folder / "settings").read_text(encoding="utf-8") == f"{name}\n"
+    assert f"- {name}: Faster: " in (folder / "rules.md").read_text(encoding="utf-8")
+    assert not (folder / "measurements.csv").exists()
+    runs = (folder / "proof.csv").read_text(encoding="utf-8")
+    again = tuned(mpi, before.profile, program, "--runs", 7)
+    assert again.output.splitlines()[-2:] == done.output.splitlines()[-2:]
+    assert (folder / "proof.csv").read_text(encoding="utf-8") == runs
