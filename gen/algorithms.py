@@ -23,7 +23,13 @@ def library_text(key: str, facts: dict[str, Any]) -> str:
         raise SystemExit(f"spec/algorithms.toml: {key}: {', '.join(missing)} is missing")
     if re.compile(facts["version"]).groups != 2:
         raise SystemExit(f"spec/algorithms.toml: {key}: version needs two groups")
-    lines = [f"    {key!r}: Library(", *(f"        {facts[fact]!r}," for fact in FACTS), "        {"]
+    segmented = {collective: tuple(names) for collective, names in facts.get("segmented", {}).items()}
+    lines = [
+        f"    {key!r}: Library(",
+        *(f"        {facts[fact]!r}," for fact in FACTS),
+        f"        {segmented!r},",
+    ]
+    lines += ["        {"]
     for version, lists in facts["since"].items():
         major, minor = map(int, version.split("."))
         rows = [f"                {collective!r}: {tuple(names)!r}," for collective, names in lists.items()]
@@ -73,6 +79,7 @@ class Library(NamedTuple):
     variable: str
     source: str
     is_complete: bool
+    segmented: dict[str, tuple[str, ...]]
     since: dict[tuple[int, int], dict[str, tuple[str, ...]]]
     rules: dict[str, tuple[int, str]]
     tables: dict[str, Table]

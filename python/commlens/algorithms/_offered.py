@@ -25,6 +25,7 @@ class Library(NamedTuple):
     variable: str
     source: str
     is_complete: bool
+    segmented: dict[str, tuple[str, ...]]
     since: dict[tuple[int, int], dict[str, tuple[str, ...]]]
     rules: dict[str, tuple[int, str]]
     tables: dict[str, Table]
@@ -37,6 +38,7 @@ LIBRARIES: dict[str, Library] = {
         'coll_tuned_{collective}_algorithm',
         'ompi_info --param coll tuned --level 9, of 4.1.4 and 5.0.11',
         True,
+        {'allreduce': ('segmented_ring',), 'bcast': ('chain', 'pipeline', 'split_binary_tree', 'binary_tree', 'binomial', 'knomial'), 'reduce': ('chain', 'pipeline', 'binary', 'binomial', 'in-order_binary')},
         {
             (4, 1): {
                 'barrier': ('linear', 'double_ring', 'recursive_doubling', 'bruck', 'two_proc', 'tree'),
@@ -69,6 +71,7 @@ LIBRARIES: dict[str, Library] = {
         'MPIR_CVAR_{COLLECTIVE}_INTRA_ALGORITHM',
         'the descriptions of the variables in libmpi.so, of 4.0.2 and 5.0.2',
         True,
+        {},
         {
             (4, 0): {
                 'barrier': ('nb', 'smp', 'dissemination'),
@@ -123,6 +126,7 @@ LIBRARIES: dict[str, Library] = {
         'I_MPI_ADJUST_{COLLECTIVE}',
         "developer reference of 2019, 'I_MPI_ADJUST Family'; not compared with a library; the collectives not listed here have several, too",
         False,
+        {},
         {
             (2019, 0): {
                 'allgather': ('Recursive doubling', "Bruck's", 'Ring', 'Topology aware Gatherv + Bcast', 'Knomial'),

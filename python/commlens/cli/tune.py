@@ -70,8 +70,7 @@ STEPS = ("plan", "replay", "rules", "proof")
     "--switches/--no-switches",
     "with_switches",
     default=True,
-    show_default=True,
-    help="Also try other variables that the run gives a reason to try.",
+    help="Also try other variables that the run gives a reason to try, or leave them out.  [default: try them]",
 )
 @comm_option
 @op_option("these collectives")

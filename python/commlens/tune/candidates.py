@@ -7,13 +7,6 @@ from commlens.algorithms._offered import LIBRARIES
 from commlens.algorithms.offered import library_of, offered
 from commlens.tune.model import DEFAULT, Candidate, Case
 
-SEGMENTED = {
-    "bcast": ("chain", "pipeline", "split_binary_tree", "binary_tree", "binomial", "knomial"),
-    "reduce": ("chain", "pipeline", "binary", "binomial", "in-order_binary"),
-    "allreduce": ("segmented_ring",),
-}
-"""The algorithms of Open MPI that cut messages into segments."""
-
 SEGMENTS = (8 << 10, 64 << 10)
 """Segment sizes to try, besides none: one that fits the first cache, and one that needs few messages."""
 
@@ -33,7 +26,7 @@ def candidates_of(library: str, case: Case) -> list[Candidate]:
         if name == "ccl" or not can_run(library, case, name):  # ccl needs a library for graphics processors
             continue
         found.append(Candidate(number, name))
-        if is_openmpi(library) and name in SEGMENTED.get(case.collective, ()):
+        if name in segmented_of(library, case.collective):
             found += [Candidate(number, name, size) for size in SEGMENTS if size < case.message_bytes]
     return found
 
@@ -53,6 +46,12 @@ def can_run(library: str, case: Case, name: str) -> bool:
     if "comm_size=pow2" in needs and case.comm_size & (case.comm_size - 1):
         return False
     return "is_sendbuf_inplace=yes" not in needs and "is_block_regular=yes" not in needs
+
+
+def segmented_of(library: str, collective: str) -> tuple[str, ...]:
+    """Return the algorithms of a collective that cut messages into segments."""
+    known = library_of(library)
+    return known[0].segmented.get(collective, ()) if known else ()
 
 
 def is_openmpi(library: str) -> bool:
