@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks files of --to before the work begins."""
+"""Output that commands share: checks of the files of --to, and the forms of --format and --sql."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from commlens.base.errors import CommlensError
 from commlens.render.plot import figure_class
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, json_text
 
 DRAWN = (".html", ".png", ".svg")
 """Endings of files that matplotlib draws."""
@@ -29,3 +32,26 @@ def check_outputs(outputs: Sequence[Path], endings: Sequence[str]) -> None:
             raise CommlensError(f"{output.parent}: cannot be written")
         if output.suffix in DRAWN:
             figure_class()
+
+
+def show_data(
+    screen: Screen,
+    style: str,
+    statements: Sequence[tuple[str, str]],
+    rows: Callable[[], Sequence[Mapping[str, Any]]],
+    document: Callable[[], object],
+    *,
+    show_sql: bool,
+) -> bool:
+    """Print the statements, the rows as csv or the document as json; return False for a table, which is the caller's."""
+    if show_sql:
+        for name, statement in statements:
+            screen.plain(f"-- {name}\n{statement};\n\n")
+    elif style == "json":
+        screen.json(json_text(document()))
+    elif style == "csv":
+        lines = rows()
+        screen.plain(csv_text(list(lines[0]) if lines else [], [list(row.values()) for row in lines]))
+    else:
+        return False
+    return True

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
@@ -18,9 +18,10 @@ from commlens.cli.options import (
     sql_option,
     top_option,
 )
+from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, fold, json_text
+from commlens.render.table import fold
 from commlens.selection import names
 
 if TYPE_CHECKING:
@@ -106,14 +107,13 @@ def tune(
     rules   What is faster with certainty becomes settings of the MPI library.
     proof   The application runs with and without them, and with each other
             variable that is worth trying, in random order. Rules that make a
-            call slower are taken out. If nothing is faster with certainty,
-            the answer is to leave it, and the rules are removed. What is kept
-            is in the file settings.
+            call slower are taken out, and rules are removed if nothing is
+            faster with certainty. The file settings has what is kept.
 
     Another algorithm shortens the operation, not the waiting for late ranks. For each family of communicators, blocking
-    collective and message size, the table shows how much time another algorithm could save at most. Rows that could save
-    less than 1 % of the run time, or less than 1 ms per rank, are left out, as are those with fewer than 10 calls per
-    rank, and collectives for which the MPI library has only one algorithm. If no row remains, a sentence says so, and why.
+    collective and message size, the table shows how much time another algorithm could save at most. Rows below 1 % of
+    the run time, or 1 ms per rank, are left out, as are those with fewer than 10 calls per rank, and collectives for
+    which the MPI library has only one algorithm. If no row remains, a sentence says so, and why.
 
     Columns: calls/rank: calls of a member of a communicator, on average. time: of all ranks. waiting, interval: as in
     commlens waits; unknown if no call was sampled. operation: time without waiting; <= where the waiting is unknown. saves
@@ -126,22 +126,14 @@ def tune(
     collectives, nothing is taken off.
 
     Without --comm, --op and --no-switches, sentences below the table name other variables that the run gives a reason to
-    try: limits from which on a message waits for its receive, and whether collectives treat the processes of a node
-    together. The proof tries each alone, also if there are no rules, and keeps those that make the run faster with
-    certainty. If several are kept, or one and rules, more runs show whether they are faster together.
+    try, such as limits from which on a message waits for its receive. The proof tries each alone, and keeps those that
+    make the run faster with certainty. More runs show whether several are faster together, or one and the rules.
 
     csv and json: fastest_ns is the fastest call of a rank; least_ns what each call takes at least; variable and
     offered say how to choose, and from what. json has the other variables as switches.
     """
-    from commlens.tune.plan import read_plan
-    from commlens.tune.switches import read_switches
-
     until = last_step(until, command, is_table=style == "table" and not show_sql)
-    with open_profile(profile) as connection:
-        names.check_communicators(connection, comms)
-        plan = read_plan(connection, comms, names.matching_operations(connection, operations))
-        is_asked = with_switches and not (comms or operations)
-        trials = read_switches(connection, plan.library) if is_asked else []
+    plan, trials = read(profile, comms, operations, with_switches=with_switches)
     show_plan(plan, trials, top, style, show_sql=show_sql)
     if until == "plan" or not (plan.worth or (trials and until == "proof")):
         return
@@ -149,6 +141,20 @@ def tune(
 
     place = folder or Path(profile).absolute().with_suffix(".tune")
     Steps(profile, plan, trials, command, place, until, budget, runs).take()
+
+
+def read(
+    profile: str, comms: tuple[str, ...], operations: tuple[str, ...], *, with_switches: bool
+) -> tuple[Plan, list[Trial]]:
+    """Return where another algorithm could pay, and which other variables to try."""
+    from commlens.tune.plan import read_plan
+    from commlens.tune.switches import read_switches
+
+    with open_profile(profile) as connection:
+        names.check_communicators(connection, comms)
+        plan = read_plan(connection, comms, names.matching_operations(connection, operations))
+        is_asked = with_switches and not (comms or operations)
+        return plan, read_switches(connection, plan.library) if is_asked else []
 
 
 def last_step(until: str | None, command: tuple[str, ...], *, is_table: bool) -> str:
@@ -161,27 +167,31 @@ def last_step(until: str | None, command: tuple[str, ...], *, is_table: bool) ->
     return until
 
 
+def rows_of(plan: Plan) -> list[dict[str, Any]]:
+    """Return a row for each place."""
+    return [place.numbers() for place in plan.places]
+
+
+def as_dict(plan: Plan, trials: list[Trial]) -> dict[str, object]:
+    """Return everything, for json."""
+    switches = [vars(trial) for trial in trials]
+    return {"library": plan.library, "run_ns": plan.run_ns, "places": rows_of(plan), "switches": switches}
+
+
 def show_plan(plan: Plan, trials: list[Trial], top: int, style: str, *, show_sql: bool) -> None:
     """Print where another algorithm could pay, and which other variables to try."""
     from commlens.tune.text import draw, head_text, note_sentences, trial_text
 
     screen = Screen()
-    if show_sql:
-        for name, statement in plan.statements:
-            screen.plain(f"-- {name}\n{statement};\n\n")
-    elif style == "json":
-        places = [place.numbers() for place in plan.places]
-        switches = [vars(trial) for trial in trials]
-        found = {"library": plan.library, "run_ns": plan.run_ns, "places": places, "switches": switches}
-        screen.json(json_text(found))
-    elif style == "csv":
-        rows = [place.numbers() for place in plan.places]
-        screen.plain(csv_text(list(rows[0]) if rows else [], [list(row.values()) for row in rows]))
-    else:
-        screen.lines(fold("", head_text(plan), screen.width, "bold" if plan.worth else ""))
-        if plan.worth:
-            screen.lines([Text(""), *draw(plan, top or None).lines(screen.width)])
-            for sentence in note_sentences(plan, plan.worth[: top or None]):
-                screen.lines([Text(""), *fold("", sentence, screen.width, "dim")])
-        for trial in trials:
-            screen.lines([Text(""), *fold("", trial_text(trial), screen.width)])
+    statements = plan.statements
+    if show_data(
+        screen, style, statements, lambda: rows_of(plan), lambda: as_dict(plan, trials), show_sql=show_sql
+    ):
+        return
+    screen.lines(fold("", head_text(plan), screen.width, "bold" if plan.worth else ""))
+    if plan.worth:
+        screen.lines([Text(""), *draw(plan, top or None).lines(screen.width)])
+        for sentence in note_sentences(plan, plan.worth[: top or None]):
+            screen.lines([Text(""), *fold("", sentence, screen.width, "dim")])
+    for trial in trials:
+        screen.lines([Text(""), *fold("", trial_text(trial), screen.width)])

@@ -14,9 +14,10 @@ from commlens.cli.options import (
     sql_option,
     top_option,
 )
+from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, fold, json_text
+from commlens.render.table import fold
 from commlens.selection import names
 from commlens.waiting.text import draw, draw_ranks, head_text, note_sentences, unsplit_lines
 from commlens.waiting.waits import Waits, read_waits
@@ -87,15 +88,15 @@ def waits(
         found = read_waits(connection, comms, names.matching_operations(connection, operations))
         nodes = dict(connection.execute("SELECT rank, node FROM rank").fetchall())
     screen = Screen()
-    if show_sql:
-        for name, statement in found.statements:
-            screen.plain(f"-- {name}\n{statement};\n\n")
-    elif style == "json":
-        screen.json(json_text(as_dict(found)))
-    elif style == "csv":
-        rows = [wait.numbers() for wait in found.waits]
-        screen.plain(csv_text(list(rows[0]) if rows else [], [list(row.values()) for row in rows]))
-    else:
+    is_shown = show_data(
+        screen,
+        style,
+        found.statements,
+        lambda: [wait.numbers() for wait in found.waits],
+        lambda: as_dict(found),
+        show_sql=show_sql,
+    )
+    if not is_shown:
         show(screen, found, top or None, nodes if with_ranks else None)
 
 

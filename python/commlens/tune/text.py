@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from commlens.algorithms.offered import library_of
 from commlens.render.table import Column, Table
 from commlens.render.units import average_text, count_text, share_text, size_text, time_text
-from commlens.reports.report import line_size
+from commlens.reports.by_family import draw_by_family
 from commlens.selection.sizes import BinRange
 from commlens.tune.plan import LEAST_CALLS, LEAST_GAIN, LEAST_NS, Place, Plan
 from commlens.tune.switches import Trial
@@ -90,24 +91,21 @@ def library_text(plan: Plan) -> str:
 
 def draw(plan: Plan, top: int | None) -> Table:
     """Return the places that are worth trying, below their communicators."""
-    table = Table(COLUMNS)
     shown = plan.worth if top is None else plan.worth[:top]
-    families: dict[int, list[Place]] = {}
-    for place in shown:
-        families.setdefault(place.row["family"], []).append(place)
-    for places in families.values():
-        row = places[0].row
-        number = f" x{row['communicators']:,}" if row["communicators"] > 1 else ""
-        name = f"{row['communicator']}{number}"
-        table.add([name, line_size(row), *[""] * (len(COLUMNS) - 2)], "bold")
-        for place in places:
-            table.add(cells(place, library_text(plan)))
+    library = library_text(plan)
+    table = draw_by_family(COLUMNS, shown, family_text, lambda place: cells(place, library))
     rest = plan.worth[len(shown) :]
     if rest:
         table.say(
             f"and {count_text(len(rest), 'more row')} with at most {time_text(sum(place.gain_max_ns for place in rest))}"
         )
     return table
+
+
+def family_text(row: Mapping[str, Any]) -> str:
+    """Return the name of a family, and the number of its communicators."""
+    number = f" x{row['communicators']:,}" if row["communicators"] > 1 else ""
+    return f"{row['communicator']}{number}"
 
 
 def cells(place: Place, library: str) -> list[str]:

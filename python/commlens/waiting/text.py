@@ -8,7 +8,7 @@ from typing import Any
 
 from commlens.render.table import Column, Table
 from commlens.render.units import share_text, size_text, time_text
-from commlens.reports.report import line_size
+from commlens.reports.by_family import draw_by_family
 from commlens.selection.sizes import BinRange
 from commlens.waiting.waits import MESSAGES, NEIGHBORS, PREFIX_SUMS, Wait, Waits, outside_of
 
@@ -195,15 +195,8 @@ def interval_text(wait: Wait) -> str:
 
 def draw(waits: Waits, top: int | None) -> Table:
     """Return the rows with the most waiting, below their communicators."""
-    table = Table(COLUMNS)
     shown = waits.waits if top is None else waits.waits[:top]
-    families: dict[int, list[Wait]] = {}
-    for wait in shown:
-        families.setdefault(wait.row["family"], []).append(wait)
-    for rows in families.values():
-        table.add([rows[0].row["communicator"], line_size(rows[0].row), *[""] * (len(COLUMNS) - 2)], "bold")
-        for wait in rows:
-            table.add(cells(wait))
+    table = draw_by_family(COLUMNS, shown, lambda row: str(row["communicator"]), cells)
     rest = waits.waits[len(shown) :]
     if rest:
         time = time_text(sum(wait.row["waiting_ns"] for wait in rest))
