@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -86,20 +87,73 @@ def test_only_thread_multiple_leaves_communicators_alone(mpi: Mpi, tmp_path, tun
     assert ("MPI_THREAD_MULTIPLE" in result.stderr) == (tuned == "multiple")
 
 
-def test_a_communicator_made_inside_a_tuned_creation_is_not_tuned(mpi: Mpi, tmp_path) -> None:
+def rule_for(mpi: Mpi, argv: list[object], name: str, file: Path) -> dict[str, str]:
+    """Write a rule for the communicators with a name in this program, and return the variables that use it."""
+    connection = sqlite3.connect(mpi.run(5, argv).profile)
+    written = write_family_rules(connection, [choice(connection, name, 2)], "Open MPI v4.1.4")
+    file.write_text(written.files[RULES])
+    return {"COMMLENS_TUNE": str(file), "COMMLENS_MATRIX": "all", **DYNAMIC}
+
+
+def verdicts_of(profile: Path) -> list[str]:
+    """Return the algorithms of the lines of `commlens algorithms`."""
+    said = CliRunner().invoke(commlens, ["algorithms", str(profile), "--format", "json"])
+    return [line["verdict"].split(" (")[0] for line in json.loads(said.output)["lines"]]
+
+
+@pytest.mark.parametrize("how", ["", "part", "merge"])
+def test_a_communicator_made_inside_a_tuned_creation_is_not_tuned(mpi: Mpi, tmp_path, how: str) -> None:
+    """By a procedure that a rule may name, on all ranks or on a part of them, and by one that no rule names."""
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI chooses per communicator")
     program = mpi.compile("tune_inside.c")
-    connection = sqlite3.connect(mpi.run(5, [program]).profile)
-    written = write_family_rules(connection, [choice(connection, "outer", 2)], "Open MPI v4.1.4")
-    file = tmp_path / "rules"
-    file.write_text(written.files[RULES])
-    result = mpi.run(5, [program], {"COMMLENS_TUNE": str(file), "COMMLENS_MATRIX": "all", **DYNAMIC})
+    env = rule_for(mpi, [program, how], "outer", tmp_path / "rules")
+    result = mpi.run(5, [program, how], env)
     assert result.rc == 0, result
-    said = CliRunner().invoke(commlens, ["algorithms", str(result.profile), "--format", "json"])
-    verdicts = sorted(line["verdict"].split(" (")[0] for line in json.loads(said.output)["lines"])
+    verdicts = sorted(verdicts_of(result.profile))
     assert verdicts[0].startswith("linear")
     assert verdicts[1:] == ["pairwise"]
+
+
+def test_nothing_is_tuned_while_an_idup_is_not_finished_on_some_rank(mpi: Mpi, tmp_path) -> None:
+    """Rank 0 has not waited for it: all ranks leave the first communicator alone, and tune the second."""
+    if mpi.family != "openmpi":
+        pytest.skip("only Open MPI chooses per communicator")
+    program = mpi.compile("tune_pending.c")
+    result = mpi.run(5, [program], rule_for(mpi, [program], "first", tmp_path / "rules"))
+    assert result.rc == 0, result
+    first, second = verdicts_of(result.profile)
+    assert first.startswith("linear")
+    assert second == "pairwise"
+    assert result.stderr.count("COMMLENS_TUNE: a communicator is not tuned: its ranks create it") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("COMMLENS_TUNE=other", "not all ranks can use the same rules"),
+        ("COMMLENS_TUNE=none", "not all ranks can use the same rules"),
+        ("COMMLENS_TUNE=", "not all ranks run with commlens and COMMLENS_TUNE"),
+    ],
+    ids=["other rules", "no such file", "no rules"],
+)
+def test_no_rank_uses_rules_that_one_rank_does_not_have(mpi: Mpi, tmp_path, given: str, why: str) -> None:
+    """Rank 1 has others, or none. One rank says so."""
+    if mpi.family != "openmpi":
+        pytest.skip("only Open MPI chooses per communicator")
+    program = mpi.compile("tune_families.c")
+    file = tmp_path / "rules"
+    file.write_text(rules(mpi, program))
+    (tmp_path / "other").write_text(file.read_text() + "# another digest\n")
+    name, _, value = given.partition("=")
+    own = f"{name}={tmp_path / value if value else ''}"
+    script = f'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then export {own}; fi; exec "$@"'
+    env = {"COMMLENS_TUNE": str(file), "COMMLENS_MATRIX": "all", **DYNAMIC}
+    result = mpi.run(3, ["sh", "-c", script, "sh", program], env, mode="preload")
+    assert result.rc == 0, result
+    assert result.stderr.count("COMMLENS_TUNE: communicators are not tuned: ") == 1, result
+    assert why in result.stderr
+    assert all(verdict.startswith("linear") for verdict in verdicts_of(result.profile))
 
 
 def test_two_proc_is_refused_for_more_processes(mpi: Mpi) -> None:
