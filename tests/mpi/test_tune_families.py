@@ -138,7 +138,7 @@ def test_nothing_is_tuned_while_an_idup_is_not_finished_on_some_rank(mpi: Mpi, t
     ids=["other rules", "no such file", "no rules"],
 )
 def test_no_rank_uses_rules_that_one_rank_does_not_have(mpi: Mpi, tmp_path, given: str, why: str) -> None:
-    """Rank 1 has others, or none. One rank says so."""
+    """Rank 1 has others, or none. One rank says so; without rules on rank 1, after 10 s in which rank 0 waits for it."""
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI chooses per communicator")
     program = mpi.compile("tune_families.c")
