@@ -6,25 +6,28 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from harness import Mpi
+from hosts import Hosts, run_on
 
 from commlens.cli import commlens
 from commlens.tune.families import RULES, write_family_rules
 from commlens.tune.model import Candidate, Case, Choice
+from commlens.tune.steps import make_rules
 
 DYNAMIC = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}
 
 
-def choice(connection: sqlite3.Connection, name: str, number: int) -> Choice:
+def choice(connection: sqlite3.Connection, name: str, number: int, collective: str = "alltoall") -> Choice:
     query = "SELECT c.family, c.size, k.bin FROM comm c JOIN key k ON k.comm = c.id JOIN op o ON o.id = k.op"
     family, size, size_bin = connection.execute(
-        f"{query} WHERE c.user_name = ? AND o.name = 'MPI_Alltoall'", (name,)
+        f"{query} WHERE c.user_name = ? AND o.name = ?", (name, f"MPI_{collective.capitalize()}")
     ).fetchone()
-    case = Case(family, name, "alltoall", size, size_bin, 32)
+    case = Case(family, name, collective, size, size_bin, 32)
     return Choice(case, Candidate(number, "x"), 2.0, 1.0, -0.5, -0.6, -0.4, 9)
 
 
@@ -162,3 +165,37 @@ def test_two_proc_is_refused_for_more_processes(mpi: Mpi) -> None:
     two = dataclasses.replace(two, candidate=Candidate(5, "two_proc"))
     written = write_family_rules(connection, [two], "Open MPI v4.1.4")
     assert [reason for _, reason in written.refused] == ["two_proc is for communicators of two processes"]
+
+
+def test_on_several_nodes_a_rule_switches_han_off_for_its_family(mpi: Mpi, tmp_path) -> None:
+    """From Open MPI 5 on, coll/han comes before a rule for some collectives, and all of them must have one."""
+    if mpi.family != "openmpi":
+        pytest.skip("only Open MPI chooses per communicator")
+    hosts = Hosts(mpi.fresh("several"), 2, 3)
+    program = mpi.compile("tune_nodes.c")
+    told = {"COMMLENS_MATRIX": "all", **DYNAMIC}
+    plain = run_on(mpi, hosts, program, env=told, everywhere=told)
+    library = f"Open MPI v{mpi.release}"
+    with closing(sqlite3.connect(plain.profile)) as connection:
+        ring = choice(connection, "first", 4, "allgather")
+        written = make_rules(connection, [ring], library)
+    assert written.kept == [ring]
+    has_han = int(mpi.release.split(".")[0]) >= 5
+    assert ("coll_han_priority 0\n" in written.files[RULES]) == has_han
+    (tmp_path / "rules").write_text(written.files[RULES])
+    env = {**told, "COMMLENS_TUNE": str(tmp_path / "rules")}
+    result = run_on(mpi, hosts, program, env=env, everywhere=env)
+    assert result.rc == 0, result
+    verdicts = verdicts_of(result.profile)
+    assert verdicts[0] == "ring"
+    assert verdicts[1:] == verdicts_of(plain.profile)[1:]
+    more = run_on(mpi, hosts, program, "more", env=told, everywhere=told)
+    with closing(sqlite3.connect(more.profile)) as connection:
+        written = make_rules(connection, [choice(connection, "first", 4, "allgather")], library)
+    reasons = [reason for _, reason in written.refused]
+    if has_han:
+        assert reasons == [
+            "on several nodes coll/han comes before a rule by size; without coll/han, other calls would change: MPI_Bcast"
+        ]
+    else:
+        assert reasons == []

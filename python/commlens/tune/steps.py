@@ -13,12 +13,14 @@ from commlens.base.errors import CommlensError
 from commlens.tune.candidates import is_openmpi
 from commlens.tune.families import RULES as BY_FAMILY
 from commlens.tune.families import write_family_rules
+from commlens.tune.han import families_across, han_collectives
 from commlens.tune.model import Case, Choice
 from commlens.tune.rules import RuleSet, write_rules
 from commlens.tune.rules.mpich import FILES as BY_TABLE
 from commlens.tune.rules.openmpi import FILE as BY_SIZE
 
 PAGE = "rules.md"
+BEHIND = "on several nodes coll/han comes before a rule by size"
 
 CALLED_SQL = """\
 SELECT DISTINCT comm.family, comm.name, op.name, comm.size, key.bin
@@ -48,11 +50,14 @@ def make_rules(
 ) -> RuleSet:
     """Return the rules for the choices: by size where a rule counts for nothing else, the others by family."""
     comms = [(int(family), int(size)) for family, size in connection.execute(COMMS_SQL)]
-    rules = write_rules(choices, library, comms, called_cases(connection), module)
-    if not rules.refused or not is_openmpi(library):
+    before, across = han_collectives(connection, library), families_across(connection)
+    behind = [one for one in choices if one.case.collective in before and one.case.family in across]
+    by_size = [one for one in choices if one not in behind]
+    rules = write_rules(by_size, library, comms, called_cases(connection), module)
+    reasons = {**dict(rules.refused), **dict.fromkeys(behind, BEHIND)}
+    if not reasons or not is_openmpi(library):
         return rules
-    families = write_family_rules(connection, [choice for choice, _ in rules.refused], library)
-    reasons = dict(rules.refused)
+    families = write_family_rules(connection, list(reasons), library)
     refused = [(choice, f"{reasons[choice]}; {reason}") for choice, reason in families.refused]
     return RuleSet(
         {**rules.files, **families.files},
