@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy function of an attribute creates a communicator inside MPI_Comm_dup. The argument says how: "" by MPI_Comm_create on
-// all ranks; "part" by MPI_Comm_create on a communicator of all but the last rank; "merge" by MPI_Intercomm_merge of
-// rank 0 and the others but the last. Ranks that create none inside have MPI_COMM_NULL.
+// A copy function of an attribute creates a communicator inside MPI_Comm_dup. The argument says how: "" by
+// MPI_Comm_create on all ranks; "part" by MPI_Comm_create on a communicator of all but the last rank; "merge" by
+// MPI_Intercomm_merge of rank 0 and the others but the last. Ranks that create none inside have MPI_COMM_NULL.
 #include <mpi.h>
 #include <string.h>
 
