@@ -140,7 +140,7 @@ def prove_settings(
     profiles = proof_folder(folder, about)
     tools = legs(rules, trials, folder, profiles)
     runs = made_runs(tools, launch, about, profiles, number, announce=announce)
-    prove.store(folder / prove.PROOF, raw.text(runs))
+    prove.store(folder / prove.PROOF, raw.text([run for run in runs if run.round > 0]))
     names = [*([prove.TUNED] if rules.kept else []), *map(leg_name, trials)]
     costs = prove.costs_of(runs, names)
     return Proof(
