@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from commlens.base.errors import CommlensError
-from commlens.cli.tune import refuse_rules_in_use
+from commlens.cli.tune_steps import refuse_rules_in_use
 from commlens.tune.candidates import candidates_of
 from commlens.tune.model import Candidate, Case, Choice
 from commlens.tune.rules import RuleSet, page, write_rules
