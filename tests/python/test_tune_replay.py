@@ -125,6 +125,14 @@ def test_too_few_rounds_decide_nothing() -> None:
     assert chosen(times({1: 0.5}, 5, 1)) == []
 
 
+def test_first_calls_do_not_count() -> None:
+    measured = times({1: 0.5}, 12, 1)
+    first = [Time(0, 0, k, 0, 0, 10**9 + k) for k in (0, 1)]
+    assert chosen(Measurements(measured.cases, measured.candidates, first + measured.times)) == chosen(
+        measured
+    )
+
+
 def test_late_repetitions_count_only_if_all_are_late() -> None:
     measured = times({1: 0.5}, 12, 1)
     late = [time._replace(is_late=1, time_ns=10**9) if time.repetition else time for time in measured.times]
@@ -142,18 +150,18 @@ def test_noise_gives_no_choice_in_at_least_95_percent() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["1,0,0", "1,9,0,0,0,5,x,y", "1,0,999,0,0,5,x,y", "-1,0,0,0,0,5,x,y", "1,0,0,0,0,1e9,x,y", "\0,,,", '1,0,0,0,0,"', "1,0,0,0,0," + "9" * 50 + ",a,b"],
+    ["1,0,0", "1,9,0,0,0,5,4,x,y", "1,0,999,0,0,5,4,x,y", "-1,0,0,0,0,5,4,x,y", "1,0,0,0,0,1e9,4,x,y", "\0,,,", '1,0,0,0,0,"', "1,0,0,0,0," + "9" * 50 + ",4,a,b", "1,0,1,0,0,77,allreduce,x"],
 )  # fmt: skip
 def test_damaged_lines_do_not_count(tmp_path: Path, line: str) -> None:
     (tmp_path / PLAN).write_text(
         plan_text(Cases([CASE], [((0, 1, 2, 3),)], [None], 4, OPEN_MPI), 1), encoding="utf-8"
     )
-    (tmp_path / TIMES).write_text(f"1,0,1,0,0,77,allreduce,x\n{line}\n", encoding="utf-8")
-    assert read_measurements(tmp_path).times == [Time(1, 0, 1, 0, 0, 77)]
+    (tmp_path / TIMES).write_text(f"1,0,1,0,0,77,66,allreduce,x\n{line}\n", encoding="utf-8")
+    assert read_measurements(tmp_path).times == [Time(1, 0, 1, 0, 0, 77, 66)]
 
 
 @pytest.mark.parametrize(
-    "text", ["", "other\n", "commlens-replay-1\ncase 1\n", "commlens-replay-1\ncandidate 1:0:a 0\n"]
+    "text", ["", "other\n", "commlens-replay-2\ncase 1\n", "commlens-replay-2\ncandidate 1:0:a 0\n"]
 )
 def test_a_damaged_plan_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / PLAN).write_text(text, encoding="utf-8")

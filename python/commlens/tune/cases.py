@@ -19,6 +19,8 @@ from commlens.tune.scope import places_beside, shared_by
 
 LARGEST = 2**31 - 1  # bytes of a rank in a call: counts in MPI are int
 FOREVER = 2**62
+MOST_COMPUTING = 1_000_000
+"""ns between two calls of a replay: after as long on other data, no cache contains anything of the former call."""
 
 EACH = ("gather", "scatter", "allgather", "alltoall", "reduce_scatter_block")
 """Collectives in which a rank has a block for each rank."""
@@ -54,6 +56,19 @@ SPREAD_SQL = """\
 SELECT spread.* FROM spread JOIN scope ON scope.id = spread.scope JOIN key ON key.id = scope.key JOIN op ON op.id = key.op
  WHERE key.comm = ? AND op.name = ? AND key.bin = ? AND spread.counter IN ('bytes_sent', 'bytes_received')"""
 
+OUTSIDE_SQL = """\
+SELECT SUM(sampled.outside), SUM(called.calls)
+  FROM (SELECT waiting.comm, waiting.op, waiting.bin, SUM(waiting.outside_ns) AS outside
+          FROM waiting JOIN op ON op.id = waiting.op
+         WHERE op.name = ? AND waiting.bin = ?
+         GROUP BY waiting.comm, waiting.op, waiting.bin) AS sampled
+       JOIN (SELECT key.comm, key.op, key.bin, SUM(part.calls) AS calls
+               FROM key_total AS part JOIN key ON key.id = part.key
+              GROUP BY key.comm, key.op, key.bin) AS called
+       ON called.comm = sampled.comm AND called.op = sampled.op AND called.bin = sampled.bin
+       JOIN comm ON comm.id = sampled.comm
+ WHERE comm.family = ? AND comm.size = ?"""
+
 QUANTILES = (
     (0.0, "min"),
     (0.05, "p05"),
@@ -82,6 +97,8 @@ class Cases:
         First line of the text of MPI_Get_library_version.
     notes : list of str
         What could not be made as it was, one sentence each.
+    computing_ns : list of int
+        One per case: how long a rank computes between two of its calls, at most MOST_COMPUTING; empty: not at all.
     """
 
     cases: list[Case] = field(default_factory=list)
@@ -90,14 +107,17 @@ class Cases:
     processes: int = 0
     library: str = ""
     notes: list[str] = field(default_factory=list)
+    computing_ns: list[int] = field(default_factory=list)
 
 
-def read_cases(connection: sqlite3.Connection, plan: Plan) -> Cases:
-    """Return the cases of the places that are worth trying, and those that share a rule with them."""
+def read_cases(connection: sqlite3.Connection, plan: Plan, places: Sequence[Place] | None = None) -> Cases:
+    """Return the cases of some places of a plan; without, of those worth trying and those that share a rule with them."""
     processes = meta.number(meta.facts(connection), "ranks")
     found = Cases(processes=processes, library=plan.library)
-    for place in plan.worth:
+    for place in plan.worth if places is None else places:
         _add_place(connection, place, found)
+    if places is not None:
+        return found
     shared = {_shared(plan, case) for case in found.cases}
     beside = Cases(processes=processes)
     for place in places_beside(plan):
@@ -107,6 +127,7 @@ def read_cases(connection: sqlite3.Connection, plan: Plan) -> Cases:
             found.cases.append(case)
             found.layouts.append(beside.layouts[i])
             found.blocks.append(beside.blocks[i])
+            found.computing_ns.append(beside.computing_ns[i])
     return found
 
 
@@ -144,6 +165,14 @@ def _add_place(connection: sqlite3.Connection, place: Place, found: Cases) -> No
         found.cases.append(Case(place.row["family"], name, collective, size, bin, message))
         found.layouts.append(layout)
         found.blocks.append(blocks)
+        found.computing_ns.append(_computing(connection, place, size))
+
+
+def _computing(connection: sqlite3.Connection, place: Place, size: int) -> int:
+    """Return the mean time that a rank is outside MPI from one of these calls to the next."""
+    key = (place.row["operation"], place.row["bin"])
+    outside, calls = connection.execute(OUTSIDE_SQL, (*key, place.row["family"], size)).fetchone()
+    return min(round(outside / calls), MOST_COMPUTING) if calls else 0
 
 
 def together(rows: Sequence[Mapping[str, Any]], size: int, processes: int) -> tuple[list[Any], Layout]:

@@ -33,6 +33,8 @@ def round_medians(measured: Measurements) -> dict[tuple[int, int], dict[int, flo
     """
     parts: dict[tuple[int, int, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for time in measured.times:
+        if time.round == 0:  # the first calls
+            continue
         parts[time.case, time.candidate, time.round][1 if time.is_late else 0].append(time.time_ns)
     found: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
     for (case, candidate, round), (good, late) in parts.items():

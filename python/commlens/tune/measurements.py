@@ -17,14 +17,16 @@ from commlens.tune.model import Candidate, Case
 
 PLAN = "replay.plan"
 TIMES = "measurements.csv"
-HEADER = "round,case,candidate,repetition,is_late,time_ns,collective,algorithm"
-FIRST = "commlens-replay-1"
+HEADER = "round,case,candidate,repetition,is_late,time_ns,operation_ns,collective,algorithm"
+FIRST = "commlens-replay-2"
 
 
 class Time(NamedTuple):
     """One repetition: the case and the candidate by their places in the plan.
 
-    A process that is late for the window makes the repetition late: its time contains that of the process.
+    Round 0 has the first call of each candidate in a job, which makes connections; it does not count. A process that is
+    late for the window makes the repetition late: its time contains that of the process. operation_ns is what
+    `commlens waits` calls operation, mean of the processes: the time without waiting for those that are late.
     """
 
     round: int
@@ -33,6 +35,7 @@ class Time(NamedTuple):
     repetition: int
     is_late: int
     time_ns: int
+    operation_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,9 @@ def plan_text(cases: Cases, seed: int) -> str:
     for i, (case, layout, blocks) in enumerate(zip(cases.cases, cases.layouts, cases.blocks)):
         size = case.message_bytes if blocks is None else -1
         name = f"n{quote(case.communicator, safe='')}"
+        computing = cases.computing_ns[i] if cases.computing_ns else 0
         lines.append(
-            f"case {case.collective} {i} {size} {case.family} {case.bin} {case.message_bytes} {name}"
+            f"case {case.collective} {i} {size} {computing} {case.family} {case.bin} {case.message_bytes} {name}"
         )
         if blocks is not None:
             lines.append(_blocks_text(layout, blocks))
@@ -116,7 +120,7 @@ def read_plan_file(path: Path) -> tuple[list[Case], list[list[Candidate]]]:
             elif kind == "comm":
                 layout[-1] = int(words[0])
             elif kind == "case":
-                collective, at, _, family, bin, size, name = words
+                collective, at, _, _, family, bin, size, name = words
                 communicator = unquote(name[1:])
                 sizes.append(int(size))
                 cases.append(
@@ -158,8 +162,8 @@ def read_measurements(folder: Path) -> Measurements:
 
 def _time(row: Sequence[str], candidates: Sequence[Sequence[Candidate]]) -> Time | None:
     """Return a row as a time; None if it is none."""
-    if len(row) != 8 or not all(word.isascii() and word.isdigit() and len(word) < 19 for word in row[:6]):
+    if len(row) != 9 or not all(word.isascii() and word.isdigit() and len(word) < 19 for word in row[:7]):
         return None
-    time = Time(*map(int, row[:6]))
+    time = Time(*map(int, row[:7]))
     is_known = time.case < len(candidates) and time.candidate < len(candidates[time.case])
     return time if is_known and time.time_ns > 0 else None
