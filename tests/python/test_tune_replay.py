@@ -26,6 +26,7 @@ from commlens.tune.measurements import (
 from commlens.tune.model import DEFAULT, Candidate, Case, Choice
 from commlens.tune.plan import read_plan
 from commlens.tune.replay import compile_program, replay
+from commlens.tune.steps_text import predicted_ns
 
 CASE = Case(1, "W0.0", "allreduce", 4, 11, 1024)
 
@@ -185,3 +186,31 @@ def test_errors_name_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "file").touch()
     with pytest.raises(CommlensError, match="cannot be written"):
         replay(cases, [], tmp_path / "file" / "folder")
+
+
+def test_other_files_in_the_way_are_named_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = Cases([CASE], [((0, 1, 2, 3),)], [None], 4, OPEN_MPI)
+    monkeypatch.setenv("MPICC", "mpicc 'a")
+    with pytest.raises(CommlensError, match=r"^MPICC: no closing quotation: mpicc 'a$"):
+        compile_program(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / PLAN).write_bytes(b"\xff\xfe")
+    with pytest.raises(CommlensError, match="has measurements of another plan"):
+        replay(cases, [], tmp_path / "a")
+    monkeypatch.setenv("MPICC", "true")
+    for name in ("replay.log", "replay.err"):
+        (tmp_path / name / name).mkdir(parents=True)
+        with pytest.raises(CommlensError, match=rf"{name}: cannot be written: Is a directory$"):
+            replay(cases, ["true"], tmp_path / name, announce=False)
+
+
+def test_the_prediction_is_a_share_of_the_operation_time(tmp_path: Path) -> None:
+    """100 ms of four ranks without samples, so that all may be operation; the replay was on a slower machine."""
+    build = program()
+    call(build, 1, "MPI_Allreduce", 1000, 100, 100 * MS)
+    with open_profile(str(build.write(tmp_path / "p.db"))) as connection:
+        plan = read_plan(connection, (), ())
+        (case,) = read_cases(connection, plan).cases
+    choice = Choice(case, Candidate(3, "ring"), 9e9, 6e9, -0.25, -0.3, -0.2, 20)
+    assert predicted_ns(plan, [choice]) == plan.places[0].time_ns / 4
+    assert predicted_ns(plan, []) == 0

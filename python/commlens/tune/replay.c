@@ -53,7 +53,7 @@ static int make_batch(int which, int k, int repetitions, Times* times) {
   batch(&step, times);
   for (int i = 0; i < repetitions; i++) lates += times->late[i] != 0, later += i && times->late[i];
   // The first one is late if the processes knew too late of it, the others if the window is too short.
-  lead_ns = times->late[0] ? 2 * lead_ns : lead_ns - lead_ns / 16;
+  lead_ns = times->late[0] ? 2 * lead_ns : lead_ns - lead_ns / 32;
   lead_ns = lead_ns < LEAST_LEAD ? LEAST_LEAD : lead_ns > MOST_LEAD ? MOST_LEAD : lead_ns;
   double last = median(times->end, times->late, repetitions);
   int64_t most = 8 * RESERVE + 2 * (int64_t)last + list[which].in + list[which].out;
@@ -121,7 +121,9 @@ static void conclude_case(Case* work) {
     if (one->is_done || one->rounds < FIRST_ROUNDS) continue;
     find_interval(one, &low, &high);
     int is_slower = one->rounds < 8 ? low > 2 : low > best;
-    int is_known = one->rounds >= least_rounds && high - low <= 2 * LEAST_CHANGE * fmax(1, (low + high) / 2);
+    // As exactly as a choice needs it, or to a tenth of the change.
+    double error = fmax(LEAST_CHANGE, fabs(1 - (low + high) / 2) / 10);
+    int is_known = one->rounds >= least_rounds && high - low <= 2 * error;
     one->is_done = is_slower || is_known;
   }
 }

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 from commlens.algorithms.offered import library_of
 from commlens.base.errors import CommlensError
@@ -24,6 +25,7 @@ from commlens.tune.measurements import HEADER, PLAN, TIMES, Measurements, plan_t
 SOURCE = Path(__file__).with_name("replay.c")
 PROGRAM = "replay"
 SAID = "replay.log"
+ERRORS = "replay.err"
 OURS = "commlens-replay: "
 AT_LAUNCH = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}
 """Open MPI's variables for algorithms count only if this one is set when the job starts."""
@@ -122,7 +124,7 @@ def _make_folder(folder: Path, plan: str) -> None:
     path, times = folder / PLAN, folder / TIMES
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if path.exists() and path.read_text(encoding="utf-8") != plan:
+        if path.exists() and path.read_bytes() != plan.encode():
             raise CommlensError(
                 f"{folder} has measurements of another plan: remove it, or choose another folder"
             )
@@ -145,7 +147,10 @@ def compile_program(folder: Path) -> Path:
     CommlensError
         There is no compiler, or it fails.
     """
-    compiler = shlex.split(os.environ.get("MPICC", "")) or ["mpicc"]
+    try:
+        compiler = shlex.split(os.environ.get("MPICC", "")) or ["mpicc"]
+    except ValueError as error:
+        raise CommlensError(f"MPICC: {str(error).lower()}: {os.environ['MPICC']}") from None
     if shutil.which(compiler[0]) is None:
         raise CommlensError(
             f"{compiler[0]}: no such compiler. Set MPICC to the mpicc of the MPI library of the run"
@@ -185,7 +190,7 @@ def _run(
     """Run the job; return the names of variables that cannot be set."""
     environment = {**os.environ, **AT_LAUNCH}
     said = folder / SAID
-    with said.open("wb") as output, (folder / "replay.err").open("wb") as errors:
+    with _created(said) as output, _created(folder / ERRORS) as errors:
         try:
             job = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment
@@ -199,9 +204,16 @@ def _run(
         finally:
             _end(job)
     lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
-    _check(job.returncode, command, lines, folder / "replay.err")
+    _check(job.returncode, command, lines, folder / ERRORS)
     program.unlink(missing_ok=True)
     return sorted({line.partition(" ")[2] for line in lines if line.startswith("refused ")})
+
+
+def _created(path: Path) -> BinaryIO:
+    try:
+        return path.open("wb")
+    except OSError as error:
+        raise CommlensError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _seconds(job: subprocess.Popen[bytes], said: Path, library: str, seconds: float) -> Iterator[int]:

@@ -7,7 +7,7 @@
 
 #include "replay_plan.h"
 
-enum { MOST_REPETITIONS = 40, PINGS = 20, LINE = 64, POOL = 16 << 20 };
+enum { MOST_REPETITIONS = 40, PINGS = 20, LINE = 64, POOL = 16 << 20, LONG_WAIT = 300000 };
 
 typedef struct {
   int64_t which, candidate, repetitions, start, window;
@@ -170,10 +170,16 @@ static void relate_clocks(void) {
   }
 }
 
-// Waits until a time; returns whether it had passed, or is left late because another process had the processor.
+// Waits until a time; returns whether it had passed, or is left late because another process had the processor. It sleeps
+// through a long wait: the kernel gives a processor sooner to a process that has slept.
 static int wait_until(int64_t start, int64_t window) {
   int64_t now = now_ns();
   int is_late = now > start;
+  if (start - now > LONG_WAIT) {
+    struct timespec most = {0, (long)(start - now - LONG_WAIT / 2)};
+    nanosleep(&most, NULL);
+    now = now_ns();
+  }
   while (now < start) {
     if (start - now > 20000) sched_yield();
     now = now_ns();
@@ -210,14 +216,14 @@ static int is_one_of(const char* name, const char* const* names) {
   return *names != NULL;
 }
 
-// Stores when the last process that I wait for started each call.
-static void find_last(const Case* one, int64_t* starts, int64_t* last, int n) {
+// Stores when the last process that I wait for started each call; returns whether all wait for the same one.
+static int find_last(const Case* one, const int64_t* starts, int64_t* last, int n) {
   static const char *const from_root[] = {"bcast", "scatter", "scatterv", NULL},
                            *const to_root[] = {"reduce", "gather", "gatherv", NULL},
                            *const prefix[] = {"scan", "exscan", NULL};
   MPI_Comm comm = layout[one->layout].comm;
   memcpy(last, starts, sizeof *last * (size_t)n);
-  if (comm == MPI_COMM_NULL) return;
+  if (comm == MPI_COMM_NULL) return 0;
   if (is_one_of(one->collective, from_root))
     MPI_Bcast(last, n, MPI_INT64_T, 0, comm);
   else if (is_one_of(one->collective, to_root))
@@ -225,7 +231,8 @@ static void find_last(const Case* one, int64_t* starts, int64_t* last, int n) {
   else if (is_one_of(one->collective, prefix))
     MPI_Scan(starts, last, n, MPI_INT64_T, MPI_MAX, comm);
   else
-    MPI_Allreduce(starts, last, n, MPI_INT64_T, MPI_MAX, comm);
+    return MPI_Allreduce(starts, last, n, MPI_INT64_T, MPI_MAX, comm), 1;
+  return 0;
 }
 
 // One batch of repetitions on all processes; process 0 gets the times.
@@ -235,10 +242,12 @@ static void batch(const Step* step, Times* found) {
   int n = (int)step->repetitions;
   const Case* one = &list[step->which];
   repeat(step, starts, &mine);
-  find_last(one, starts, last, n);
+  int is_for_all = find_last(one, starts, last, n);
   for (int i = 0; i < n; i++) {
     int64_t begin = last[i] > starts[i] ? last[i] : starts[i];
     mine.operation[i] = mine.end[i] > begin ? mine.end[i] - begin : 0;
+    // Where nobody leaves before the last one has entered, a late process does not count.
+    if (is_for_all) mine.end[i] = mine.operation[i];
   }
   MPI_Reduce(mine.end, found->end, n, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
   MPI_Reduce(mine.late, found->late, n, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);

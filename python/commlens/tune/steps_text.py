@@ -127,16 +127,19 @@ def measured_text(measured: Measurements, changes: Changes, choices: Sequence[Ch
 
 
 def predicted_ns(plan: Plan, choices: Sequence[Choice]) -> float:
-    """Return the time that the choices save, sum over the ranks, if each call saves what the replay measured."""
-    calls = {
-        (place.row["family"], place.row["operation"].lower(), place.row["bin"]): place.row["calls"]
+    """Return the time that the choices save, sum over the ranks: of the operation time of the profile, the share that the
+    replay measured."""
+    times = {
+        (place.row["family"], place.row["operation"].lower(), place.row["bin"]): place.operation_ns
+        if place.operation_ns is not None
+        else place.operation_max_ns
         for place in plan.places
     }
     saved = 0.0
     for choice in choices:
         case = choice.case
         sizes = [one for one in choices if _place(one.case) == _place(case)]
-        saved += calls.get(_place(case), 0) / len(sizes) * (choice.default_ns - choice.candidate_ns)
+        saved -= times.get(_place(case), 0) / len(sizes) * choice.change
     return saved
 
 
