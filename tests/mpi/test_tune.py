@@ -43,7 +43,7 @@ def test_the_way_round_a_slow_algorithm_is_found_and_proven(
     assert before.stderr.count("slow_algorithm: 50 slow calls") == RANKS
     prepared(mpi, monkeypatch, tmp_path)
     monkeypatch.setenv("LD_PRELOAD", str(slow))
-    done = tuned(mpi, before.profile, program, "--op", "Alltoall", "--budget", 40, "--runs", 6)
+    done = tuned(mpi, before.profile, program, "--op", "Alltoall", "--budget", 20, "--runs", 6)
     monkeypatch.delenv("LD_PRELOAD")
     folder = before.profile.with_suffix(".tune")
     assert done.exit_code == 0, done.output

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -100,6 +103,59 @@ def test_it_goes_on_after_an_interruption(mpi: Mpi, tmp_path: Path, monkeypatch:
     assert second.times[: len(first.times)] == first.times
     rest = second.times[len(first.times) :]
     assert all(one.round == 0 or one.round > first.times[-1].round for one in rest)
+
+
+def test_an_interrupt_keeps_what_was_measured(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interrupt of a terminal, which reaches all processes. The launcher never ends by itself."""
+    if mpi.family != "openmpi":
+        pytest.skip("the slow library, which gives the plan its case, is for Open MPI")
+    slow = mpi.compile("slow_algorithm.c", None, "-ldl", shared=True)
+    monkeypatch.setenv("SLOW_MICROSECONDS", "2000")
+    before = mpi.run(2, [mpi.compile("tune.c")], mode="preload", preload=[slow])
+    bins = tmp_path / "bin"
+    bins.mkdir()
+    (bins / "mpirun").write_text(f'#!/bin/sh\n{mpi.launcher} "$@"\nsleep 600\n', encoding="utf-8")
+    (bins / "mpirun").chmod(0o755)
+    compiler = " ".join([mpi.compilers["c"], *mpi.flags])
+    environment = {**os.environ, **mpi.environment, "MPICC": compiler}
+    command = [
+        sys.executable,
+        "-m",
+        "commlens",
+        "tune",
+        before.profile,
+        "--op",
+        "Alltoall",
+        "--until",
+        "replay",
+    ]
+    command += ["--to", tmp_path / "to"]
+    application = ["-n", "2", mpi.compile("tune.c")]
+    times = tmp_path / "to" / TIMES
+    job = subprocess.Popen(
+        [*map(str, command), "--budget", "100", "--", str(bins / "mpirun"), *map(str, application)],
+        env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+    until = time.monotonic() + 90
+    while not (times.exists() and "\n1,0," in times.read_text(encoding="utf-8")) and time.monotonic() < until:
+        time.sleep(0.02)
+    os.killpg(job.pid, signal.SIGINT)
+    said = job.communicate(timeout=60)[1]
+    assert job.returncode == 2, said
+    assert said.splitlines()[-1].endswith("to has what was measured, and the same command goes on"), said
+    assert "Traceback" not in said
+    first = read_measurements(tmp_path / "to").times
+    assert {one.round for one in first} >= {0, 1}
+    done = subprocess.run(
+        [*map(str, command), "--budget", "6", "--", mpi.launcher, *map(str, application)],
+        env=environment, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "measured)" in done.stdout
+    second = read_measurements(tmp_path / "to").times
+    assert second[: len(first)] == first
+    assert all(one.round == 0 or one.round > first[-1].round for one in second[len(first) :])
 
 
 def test_a_budget_is_kept(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from build_profile import ProfileBuilder
+from build_waits import Kind, RankWaits, add_samples
 from test_tune import MS, OPEN_MPI, call, program
 
 from commlens.base.errors import CommlensError
 from commlens.profile import open_profile
-from commlens.tune.cases import Cases, read_cases
+from commlens.tune.cases import MOST_COMPUTING, Cases, read_cases
 from commlens.tune.decide import LEAST_CHANGE, compared, decide
 from commlens.tune.measurements import (
     PLAN,
@@ -51,6 +52,21 @@ def test_communicators_of_a_family_are_active_together(tmp_path: Path) -> None:
     assert found.cases[0].message_bytes == 1000
     assert sorted(found.layouts[0]) == [(1, 3), (2, 0)]
     assert (found.processes, found.notes) == (4, [])
+
+
+def test_the_replay_computes_between_calls_as_the_application(tmp_path: Path) -> None:
+    """Between its 100 calls, a rank of the first communicator computes 4 ms in all; one of the other 4 s, which is cut."""
+    build = program()
+    for name, ranks, outside in (("s0.1", [0, 1], 4 * MS), ("s2.1", [2, 3], 4000 * MS)):
+        comm = build.comm(name, ranks, parent=1, creator="MPI_Comm_split", family=2 + ranks[0])
+        call(build, comm, "MPI_Barrier", 0, 100, MS)
+        waits = RankWaits(10 * MS, 0, outside_ns=outside)
+        add_samples(build, Kind(comm, "MPI_Barrier", 0), dict.fromkeys(ranks, waits), 10, 100)
+    found = cases_of(build, tmp_path)
+    assert sorted(found.computing_ns) == [40_000, MOST_COMPUTING]
+    assert [line.split()[4] for line in plan_text(found, 1).splitlines() if line.startswith("case ")] == [
+        str(ns) for ns in found.computing_ns
+    ]
 
 
 def test_communicators_one_after_the_other_are_not_active_together(tmp_path: Path) -> None:
@@ -188,7 +204,9 @@ def test_errors_name_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         replay(cases, [], tmp_path / "file" / "folder")
 
 
-def test_other_files_in_the_way_are_named_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_files_in_the_way_are_named_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cases = Cases([CASE], [((0, 1, 2, 3),)], [None], 4, OPEN_MPI)
     monkeypatch.setenv("MPICC", "mpicc 'a")
     with pytest.raises(CommlensError, match=r"^MPICC: no closing quotation: mpicc 'a$"):

@@ -127,8 +127,10 @@ def measured_text(measured: Measurements, changes: Changes, choices: Sequence[Ch
 
 
 def predicted_ns(plan: Plan, choices: Sequence[Choice]) -> float:
-    """Return the time that the choices save, sum over the ranks: of the operation time of the profile, the share that the
-    replay measured."""
+    """Return the time that the choices save, sum over the ranks.
+
+    It is a share of the operation time in the profile, the one that the replay measured.
+    """
     times = {
         (place.row["family"], place.row["operation"].lower(), place.row["bin"]): place.operation_ns
         if place.operation_ns is not None
