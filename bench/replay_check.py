@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the time of collectives in programs with that of their replay, with the library's own choice of algorithm.
 
-    PYTHONPATH=python python bench/replay_check.py [--mpi openmpi] [--pairs 10] [--seconds 6] [PROGRAM...]
+    PYTHONPATH=python python bench/replay_check.py [--mpi openmpi] [--pairs 10] [--seconds 5] [PROGRAM...]
 
 Runs each program of bench/apps and the replay of its collectives in turns. Both give the operation time per call, the mean of
 the processes as `commlens waits` defines it: the time without waiting for late ones. A line of the table has the medians
@@ -16,6 +16,7 @@ import os
 import sqlite3
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -54,11 +55,20 @@ Pair = tuple[float, float]
 """Operation time per call in a run and in its replay, ns."""
 
 
+def wait_for_quiet(seconds: float) -> None:
+    """Wait until no other process wanted a processor for a second, but no longer than this."""
+    until, quiet = time.monotonic() + seconds, 0
+    while quiet < 10 and time.monotonic() < until:
+        running = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].split("/")[0])
+        quiet = quiet + 1 if running <= 1 else 0
+        time.sleep(0.1)
+
+
 def operation_ns(connection: sqlite3.Connection, case: Case) -> float | None:
     """Return the operation time per call of a rank in a profile; None if no call was split."""
     key = (case.family, case.comm_size, f"MPI_{case.collective.capitalize()}", case.bin)
-    sampled, waiting, time, calls = connection.execute(SPLIT_SQL, key).fetchone()
-    return float(time) * (1 - waiting / sampled) / calls if sampled and calls else None
+    sampled, waiting, spent, calls = connection.execute(SPLIT_SQL, key).fetchone()
+    return float(spent) * (1 - waiting / sampled) / calls if sampled and calls else None
 
 
 def replayed_ns(found: Measurements, case: int) -> float | None:
@@ -104,7 +114,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="*", default=NAMES)
     parser.add_argument("--mpi", default="openmpi", choices=("openmpi", "mpich"))
-    parser.add_argument("--seconds", type=float, default=6.0, help="for each replay")
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each replay")
+    parser.add_argument("--patience", type=float, default=10.0, help="seconds to wait for a quiet machine")
     parser.add_argument("--pairs", type=int, default=10, help="runs and replays; 6 give an interval")
     parser.add_argument("--runner", type=Path, default=ROOT / "build" / "release" / "bin" / "commlens-run")
     given = parser.parse_args()
@@ -112,9 +123,12 @@ def main() -> None:
     found: dict[tuple[str, Case], list[Pair]] = defaultdict(list)
     for _ in range(given.pairs):
         for name in given.programs:
+            wait_for_quiet(given.patience)
             with tempfile.TemporaryDirectory() as folder:
                 for case, pair in measure(name, given.mpi, given.runner, given.seconds, Path(folder)).items():
                     found[name, case].append(pair)
+                    times = f"run {pair[0] / 1000:.2f} us, replay {pair[1] / 1000:.2f} us"
+                    print(f"{name} {case.collective}: {times}", file=sys.stderr, flush=True)
     print("program        collective        size     run us  replay us   change  95 % interval        agrees")
     for (name, case), pairs in found.items():
         print(line(name, case, pairs))
