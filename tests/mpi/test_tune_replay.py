@@ -15,8 +15,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from harness import Mpi
+from harness import ROOT, Mpi
+from test_languages import mpi4py_env
 
+from commlens.algorithms.registry import COLLECTIVES
 from commlens.base.errors import CommlensError
 from commlens.cli import commlens
 from commlens.overhead.legs import HERE
@@ -27,6 +29,7 @@ from commlens.tune.model import Case
 
 ROWS = ((0, 1), (3, 2))
 RANKS = 4
+PYTHON = str(ROOT / "python")
 
 
 def library_of(mpi: Mpi) -> str:
@@ -45,6 +48,11 @@ def compiled(mpi: Mpi, folder: Path) -> list[str]:
     return [str(program), str(folder / PLAN), str(folder / TIMES)]
 
 
+def interpreted(folder: Path) -> list[str]:
+    """Return the program in Python."""
+    return [sys.executable, "-m", "commlens.tune.replay_mpi4py", str(folder / PLAN), str(folder / TIMES)]
+
+
 def launched(
     mpi: Mpi, cases: Cases, folder: Path, monkeypatch: pytest.MonkeyPatch, budget_s: float, ranks: int = RANKS
 ) -> module.Measurements:
@@ -55,7 +63,8 @@ def launched(
     return module.replay(cases, launch, folder, budget_s=budget_s, announce=False)
 
 
-def test_it_makes_the_calls_of_the_plan(mpi: Mpi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_it_makes_the_calls_of_the_plan(mpi: Mpi, tmp_path: Path, is_compiled: bool) -> None:
     """Two rows of two ranks gather 300 bytes of each; the v form has the bytes of each rank."""
     cases = Cases(
         [Case(2, "s*.1", "allgather", 2, 9, 300), Case(1, "W0.0", "alltoallv", 4, -1, 1000)],
@@ -65,11 +74,10 @@ def test_it_makes_the_calls_of_the_plan(mpi: Mpi, tmp_path: Path) -> None:
         library_of(mpi),
     )
     (tmp_path / PLAN).write_text(plan_text(cases, 1), encoding="utf-8")
-    done = mpi.run(
-        RANKS,
-        [*compiled(mpi, tmp_path), "0.5"],
-        {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "COMMLENS_MATRIX": "all"},
-    )
+    (tmp_path / TIMES).touch()
+    settings = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "COMMLENS_MATRIX": "all"}
+    program = compiled(mpi, tmp_path) if is_compiled else interpreted(tmp_path)
+    done = mpi.run(RANKS, [*program, "0.5"], {**settings, **mpi4py_env(mpi), "PYTHONPATH": PYTHON})
     assert done.rc == 0, done
     found = read_measurements(tmp_path)
     with closing(sqlite3.connect(done.profile)) as connection:
@@ -182,6 +190,36 @@ def test_another_number_of_processes_or_library_is_refused(
         launched(mpi, Cases([case], [((0, 1, 2, 3),)], [None], 4, other), tmp_path / "b", monkeypatch, 5)
 
 
+def test_without_a_compiler_python_measures(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each collective once; the second replay goes on. Without mpi4py, one line says what is missing."""
+    if mpi.family == "abi":
+        pytest.skip("mpi4py's wheel has no build for the standard interface")
+    blocks = (((400, 400), (0, 800), (800, 0), (400, 400)),)
+    named = [Case(1, "W0.0", name, 4, 7, 64) for name in sorted(COLLECTIVES)]
+    cases = planned(mpi, *named)
+    for i, case in enumerate(named):
+        if case.collective.endswith(("v", "w")) or case.collective == "reduce_scatter":
+            cases.blocks[i] = blocks
+    monkeypatch.delenv("MPICC", raising=False)
+    for name, value in {**mpi.environment, **mpi4py_env(mpi), "PYTHONPATH": PYTHON}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(module.shutil, "which", lambda _: None)
+    launch = [mpi.launcher, "-n", str(RANKS), HERE, "./application"]
+    first = module.replay(cases, launch, tmp_path, budget_s=6, announce=False)
+    assert module.IN_PYTHON in first.notes
+    assert {time.case for time in first.times} == set(range(len(named)))
+    assert all(time.operation_ns <= time.time_ns for time in first.times)
+    second = module.replay(cases, launch, tmp_path, budget_s=6, announce=False)
+    assert second.times[: len(first.times)] == first.times
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(
+        CommlensError, match=r"^no mpicc to compile the replay with, and no mpi4py\. Set MPICC"
+    ):
+        module.replay(cases, launch, tmp_path, budget_s=6, announce=False)
+
+
 def test_a_launcher_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mpi: Mpi) -> None:
     assert shutil.which("false")
     monkeypatch.setenv("MPICC", " ".join([mpi.compilers["c"], *mpi.flags]))
@@ -196,8 +234,10 @@ def test_it_compiles_without_warnings(mpi: Mpi, tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("number", [2, 3, 4])
-def test_open_mpi_runs_the_algorithm_of_the_candidate(mpi: Mpi, tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize(("number", "is_compiled"), [(2, True), (3, True), (4, True), (4, False)])
+def test_open_mpi_runs_the_algorithm_of_the_candidate(
+    mpi: Mpi, tmp_path: Path, number: int, is_compiled: bool
+) -> None:
     """The plan is cut down to one candidate, so that the messages below MPI are those of its algorithm alone."""
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI shows the messages inside collectives")
@@ -207,7 +247,9 @@ def test_open_mpi_runs_the_algorithm_of_the_candidate(mpi: Mpi, tmp_path: Path, 
     chosen = next(line for line in lines if line.startswith(f"candidate {number}:"))
     (tmp_path / PLAN).write_text("\n".join([*head, "2", chosen, chosen]) + "\n", encoding="utf-8")
     settings = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "COMMLENS_MATRIX": "all"}
-    done = mpi.run(RANKS, [*compiled(mpi, tmp_path), "0.3"], settings)
+    (tmp_path / TIMES).touch()
+    program = compiled(mpi, tmp_path) if is_compiled else interpreted(tmp_path)
+    done = mpi.run(RANKS, [*program, "0.3"], {**settings, **mpi4py_env(mpi), "PYTHONPATH": PYTHON})
     assert done.rc == 0, done
     said = CliRunner().invoke(commlens, ["algorithms", str(done.profile), "--op", "allgather"]).output
     assert {2: "bruck", 3: "recursive_doubling", 4: "ring"}[number] in said, said

@@ -8,9 +8,11 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,6 +31,11 @@ ERRORS = "replay.err"
 OURS = "commlens-replay: "
 AT_LAUNCH = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}
 """Open MPI's variables for algorithms count only if this one is set when the job starts."""
+
+IN_PYTHON = (
+    "There is no mpicc: measured in Python, by mpi4py. All times contain some microseconds of Python, so that changes of "
+    "short calls look smaller than they are."
+)
 
 LAUNCHING = 3.0  # seconds kept for the start and the end of the job
 LEAST = 2.0  # seconds of measurement, however long the compiler took
@@ -67,13 +74,16 @@ def replay(
         found = read_measurements(folder)
         found.notes.extend(cases.notes)
         return found
-    program = compile_program(folder)
+    program = find_program(folder)
     seconds = max(LEAST, budget_s - (time.monotonic() - begin) - LAUNCHING)
-    words = [str(folder.absolute() / name) for name in (PROGRAM, PLAN, TIMES)]
-    command = replaced(launch, [words[0], *words[1:], f"{seconds:.1f}"])
-    refused = _run(command, folder, program, cases.library, seconds, announce)
+    words = [str(folder.absolute() / name) for name in (PLAN, TIMES)]
+    command = replaced(launch, [*program, *words, f"{seconds:.1f}"])
+    refused = _run(command, folder, cases.library, seconds, announce)
+    (folder / PROGRAM).unlink(missing_ok=True)
     found = replace(read_measurements(folder), module=_module(folder / SAID))
     found.notes.extend(cases.notes)
+    if program[0] == sys.executable:
+        found.notes.append(IN_PYTHON)
     found.notes.extend(
         f"{name} cannot be set while a job runs: its algorithms were not tried." for name in refused
     )
@@ -139,6 +149,23 @@ def _make_folder(folder: Path, plan: str) -> None:
         raise CommlensError(f"{folder}: cannot be written: {error.strerror}") from None
 
 
+def find_program(folder: Path) -> list[str]:
+    """Return the words that start the program: compiled into the folder, or in Python if there is no mpicc.
+
+    Raises
+    ------
+    CommlensError
+        There is neither a compiler nor mpi4py, or the compiler fails.
+    """
+    if "MPICC" not in os.environ and shutil.which("mpicc") is None:
+        if find_spec("mpi4py") is None:
+            raise CommlensError(
+                "no mpicc to compile the replay with, and no mpi4py. Set MPICC to the mpicc of the MPI library of the run"
+            )
+        return [sys.executable, "-m", "commlens.tune.replay_mpi4py"]
+    return [str(compile_program(folder).absolute())]
+
+
 def compile_program(folder: Path) -> Path:
     """Compile the program into the folder, with $MPICC or mpicc.
 
@@ -184,9 +211,7 @@ def is_same_library(wanted: str, found: str) -> bool:
     )
 
 
-def _run(
-    command: Sequence[str], folder: Path, program: Path, library: str, seconds: float, announce: bool
-) -> list[str]:
+def _run(command: Sequence[str], folder: Path, library: str, seconds: float, announce: bool) -> list[str]:
     """Run the job; return the names of variables that cannot be set."""
     environment = {**os.environ, **AT_LAUNCH}
     said = folder / SAID
@@ -205,7 +230,6 @@ def _run(
             _end(job)
     lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
     _check(job.returncode, command, lines, folder / ERRORS)
-    program.unlink(missing_ok=True)
     return sorted({line.partition(" ")[2] for line in lines if line.startswith("refused ")})
 
 
