@@ -24,7 +24,7 @@ from commlens.cli import commlens
 from commlens.overhead.legs import HERE
 from commlens.tune import replay as module
 from commlens.tune.cases import Cases
-from commlens.tune.measurements import PLAN, TIMES, plan_text, read_measurements
+from commlens.tune.measurements import PLAN, TIMES, Time, plan_text, read_measurements
 from commlens.tune.model import Case
 
 ROWS = ((0, 1), (3, 2))
@@ -193,26 +193,33 @@ def test_another_number_of_processes_or_library_is_refused(
 def test_without_a_compiler_python_measures(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each collective once; the second replay goes on. Without mpi4py, one line says what is missing."""
+    """Each collective is called. Without mpi4py, one line says what is missing."""
     if mpi.family == "abi":
         pytest.skip("mpi4py's wheel has no build for the standard interface")
-    blocks = (((400, 400), (0, 800), (800, 0), (400, 400)),)
-    named = [Case(1, "W0.0", name, 4, 7, 64) for name in sorted(COLLECTIVES)]
+    varying, alike = (((400, 400), (0, 800), (800, 0), (400, 400)),), (((1600, 400),) * RANKS,)
+    named = [Case(1, "W0.0", name, RANKS, 7, 64) for name in sorted(COLLECTIVES)]
     cases = planned(mpi, *named)
     for i, case in enumerate(named):
-        if case.collective.endswith(("v", "w")) or case.collective == "reduce_scatter":
-            cases.blocks[i] = blocks
+        if case.collective.endswith(("v", "w")):
+            cases.blocks[i] = varying
+        if case.collective == "reduce_scatter":  # an algorithm of MPICH needs equal blocks
+            cases.blocks[i] = alike
     monkeypatch.delenv("MPICC", raising=False)
     for name, value in {**mpi.environment, **mpi4py_env(mpi), "PYTHONPATH": PYTHON}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(module.shutil, "which", lambda _: None)
     launch = [mpi.launcher, "-n", str(RANKS), HERE, "./application"]
-    first = module.replay(cases, launch, tmp_path, budget_s=6, announce=False)
-    assert module.IN_PYTHON in first.notes
-    assert {time.case for time in first.times} == set(range(len(named)))
-    assert all(time.operation_ns <= time.time_ns for time in first.times)
-    second = module.replay(cases, launch, tmp_path, budget_s=6, announce=False)
-    assert second.times[: len(first.times)] == first.times
+    times: list[Time] = []
+    for _ in range(20):  # on a machine with much other load it goes on several times
+        found = module.replay(cases, launch, tmp_path, budget_s=6, announce=False)
+        assert module.IN_PYTHON in found.notes
+        assert found.times[: len(times)] == times
+        times = found.times
+        if {time.case for time in times if time.round} == set(range(len(named))):
+            break
+    else:
+        pytest.fail(f"{len(times)} times, but not of all collectives")
+    assert all(time.operation_ns <= time.time_ns for time in times)
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(
         CommlensError, match=r"^no mpicc to compile the replay with, and no mpi4py\. Set MPICC"

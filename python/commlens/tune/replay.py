@@ -40,6 +40,8 @@ IN_PYTHON = (
 LAUNCHING = 3.0  # seconds kept for the start and the end of the job
 LEAST = 2.0  # seconds of measurement, however long the compiler took
 GRACE = 10.0  # seconds after the budget, until the job is ended
+SLOW_LAUNCH = 120.0  # the same for a job that has not yet begun to measure
+READY = b"ready"
 
 
 def replay(
@@ -242,8 +244,8 @@ def _created(path: Path) -> BinaryIO:
 
 def _seconds(job: subprocess.Popen[bytes], said: Path, library: str, seconds: float) -> Iterator[int]:
     """Yield a number each second while the job runs; end one with another library, or one that does not end."""
-    until = time.monotonic() + seconds + GRACE
-    is_checked, second = False, 0
+    until = time.monotonic() + seconds + SLOW_LAUNCH
+    is_checked, is_ready, second = False, False, 0
     while True:
         try:
             job.wait(1.0)
@@ -252,6 +254,8 @@ def _seconds(job: subprocess.Popen[bytes], said: Path, library: str, seconds: fl
         except subprocess.TimeoutExpired:
             second += 1
         is_checked = is_checked or _check_library(said, library)
+        if not is_ready and READY in said.read_bytes().splitlines():
+            is_ready, until = True, time.monotonic() + seconds + GRACE
         if time.monotonic() > until:
             raise CommlensError("the replay did not end in time and was stopped; what it measured is kept")
         yield second

@@ -170,8 +170,8 @@ static void relate_clocks(void) {
   }
 }
 
-// Waits until a time; returns whether it had passed, or is left late because another process had the processor. It sleeps
-// through a long wait: the kernel gives a processor sooner to a process that has slept.
+// Waits until a time; returns whether it had passed, or is left late because another process had the processor. It
+// sleeps through a long wait: the kernel gives a processor sooner to a process that has slept.
 static int wait_until(int64_t start, int64_t window) {
   int64_t now = now_ns();
   int is_late = now > start;

@@ -168,7 +168,6 @@ def _prepare_equal(case: Case, comm: MPI.Intracomm) -> None:
     kind, op, count = (MPI.DOUBLE, MPI.SUM, size // 8) if size % 8 == 0 else (MPI.BYTE, MPI.BOR, size)
     sent, received = [case.sent, size, MPI.BYTE], [case.received, size, MPI.BYTE]
     these, sums = [case.sent, count, kind], [case.received, count, kind]
-    blocks = [case.sent, count * comm.size, kind]
     buffer = sent if is_root else received
     case.call = {
         "barrier": lambda on: on.Barrier(),
@@ -181,7 +180,7 @@ def _prepare_equal(case: Case, comm: MPI.Intracomm) -> None:
         "allreduce": lambda on: on.Allreduce(these, sums, op),
         "scan": lambda on: on.Scan(these, sums, op),
         "exscan": lambda on: on.Exscan(these, sums, op),
-        "reduce_scatter_block": lambda on: on.Reduce_scatter_block(blocks, sums, op),
+        "reduce_scatter_block": lambda on: on.Reduce_scatter_block(these, sums, op),
     }[name]
 
 
@@ -389,8 +388,11 @@ class Replay:
     def lead(self, path: str, seconds: float) -> None:
         """Measure in rounds until all is known, or the time is over."""
         begin = time.monotonic()
-        cases, draw = self.plan.cases, random.Random(self.plan.seed)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        cases = self.plan.cases
         number, is_over = read_earlier(path, cases), False
+        draw = random.Random(self.plan.seed + number)  # another order when it goes on
         with Path(path).open("a", encoding="utf-8") as file:
             while not is_over and any(open_candidates(case) for case in cases):
                 number += 1
