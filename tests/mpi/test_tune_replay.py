@@ -22,6 +22,7 @@ from commlens.algorithms.registry import COLLECTIVES
 from commlens.base.errors import CommlensError
 from commlens.cli import commlens
 from commlens.overhead.legs import HERE
+from commlens.tune import measurements
 from commlens.tune import replay as module
 from commlens.tune.cases import Cases
 from commlens.tune.measurements import PLAN, TIMES, Time, plan_text, read_measurements
@@ -88,8 +89,10 @@ def test_it_makes_the_calls_of_the_plan(mpi: Mpi, tmp_path: Path, is_compiled: b
         ).fetchall()
     gathers = sum(1 for one in found.times if one.case == 0)
     exchanges = sum(1 for one in found.times if one.case == 1)
+    assert gathers or exchanges  # with much other load, the time may be over before both
     assert {tuple(row) for row in rows if row[1] == "MPI_Allgather"} == {
-        (2, "MPI_Allgather", 9, rank, gathers, 300 * gathers, 600 * gathers) for rank in range(RANKS)
+        (2, "MPI_Allgather", 9, rank, gathers, 300 * gathers, 600 * gathers)
+        for rank in range(RANKS if gathers else 0)
     }
     totals = {
         row[3]: (row[4], round(row[5] / row[4]), round(row[6] / row[4]))
@@ -97,8 +100,9 @@ def test_it_makes_the_calls_of_the_plan(mpi: Mpi, tmp_path: Path, is_compiled: b
         if row[1] != "MPI_Allgather"
     }
     assert totals == {
-        0: (exchanges, 400, 400), 1: (exchanges, 400, 400), 2: (exchanges, 800, 0), 3: (exchanges, 0, 800),
-    }  # fmt: skip
+        rank: (exchanges, *sizes)
+        for rank, sizes in enumerate([(400, 400), (400, 400), (800, 0), (0, 800)] if exchanges else [])
+    }
 
 
 def test_it_goes_on_after_an_interruption(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,12 +197,14 @@ def test_another_number_of_processes_or_library_is_refused(
 def test_without_a_compiler_python_measures(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each collective is called. Without mpi4py, one line says what is missing."""
+    """The collectives with a choice are called. Without mpi4py, one line says what is missing."""
     if mpi.family == "abi":
         pytest.skip("mpi4py's wheel has no build for the standard interface")
-    varying, alike = (((400, 400), (0, 800), (800, 0), (400, 400)),), (((1600, 400),) * RANKS,)
-    named = [Case(1, "W0.0", name, RANKS, 7, 64) for name in sorted(COLLECTIVES)]
-    cases = planned(mpi, *named)
+    varying, alike = (((400, 800), (800, 400)),), (((800, 400), (800, 400)),)
+    named = [Case(1, "W0.0", name, 2, 7, 64) for name in sorted(COLLECTIVES)]
+    cases = planned(mpi, *named, processes=2)
+    few = measurements.candidates_of
+    monkeypatch.setattr(measurements, "candidates_of", lambda library, case: few(library, case)[:2])
     for i, case in enumerate(named):
         if case.collective.endswith(("v", "w")):
             cases.blocks[i] = varying
@@ -208,17 +214,17 @@ def test_without_a_compiler_python_measures(
     for name, value in {**mpi.environment, **mpi4py_env(mpi), "PYTHONPATH": PYTHON}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(module.shutil, "which", lambda _: None)
-    launch = [mpi.launcher, "-n", str(RANKS), HERE, "./application"]
+    launch = [mpi.launcher, "-n", "2", HERE, "./application"]
     times: list[Time] = []
     for _ in range(20):  # on a machine with much other load it goes on several times
         found = module.replay(cases, launch, tmp_path, budget_s=6, announce=False)
         assert module.IN_PYTHON in found.notes
         assert found.times[: len(times)] == times
         times = found.times
-        if {time.case for time in times if time.round} == set(range(len(named))):
+        if len({time.case for time in times if time.round}) > 10:  # the library has a choice for no fewer
             break
     else:
-        pytest.fail(f"{len(times)} times, but not of all collectives")
+        pytest.fail(f"{len(times)} times, but not of ten collectives")
     assert all(time.operation_ns <= time.time_ns for time in times)
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(
