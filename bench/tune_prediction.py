@@ -47,6 +47,7 @@ SELECT SUM(part.time_ns) FROM key_total AS part JOIN key ON key.id = part.key JO
 def time_of_run(program: Path, runner: Path, profile: Path, variables: dict[str, str]) -> int:
     """Run the program with some variables; return the time in the slow call, sum over the ranks."""
     os.environ.update(variables)
+    profile.unlink(missing_ok=True)  # else the profile gets another name
     launch(MPI, RANKS, [program], runner, profile)
     for name in variables:
         del os.environ[name]
