@@ -98,7 +98,7 @@ class Cases:
     notes : list of str
         What could not be made as it was, one sentence each.
     computing_ns : list of int
-        One per case: how long a rank computes between two of its calls, at most MOST_COMPUTING; empty: not at all.
+        One per case: how long a rank computes before a call, at most MOST_COMPUTING; empty: not at all.
     """
 
     cases: list[Case] = field(default_factory=list)
@@ -169,10 +169,20 @@ def _add_place(connection: sqlite3.Connection, place: Place, found: Cases) -> No
 
 
 def _computing(connection: sqlite3.Connection, place: Place, size: int) -> int:
-    """Return the mean time that a rank is outside MPI from one of these calls to the next."""
+    """Return how long a rank computes before one of these calls, so that the caches contain other data.
+
+    It is the mean time outside MPI from one of these calls to the next, but no more than that between two calls of any
+    procedure: another call brings back what the MPI library itself needs.
+    """
     key = (place.row["operation"], place.row["bin"])
     outside, calls = connection.execute(OUTSIDE_SQL, (*key, place.row["family"], size)).fetchone()
-    return min(round(outside / calls), MOST_COMPUTING) if calls else 0
+    in_mpi, all_calls = connection.execute("SELECT SUM(time_ns), SUM(calls) FROM key_total").fetchone()
+    if not calls:
+        return 0
+    between = [outside / calls, MOST_COMPUTING]
+    if place.run_ns > in_mpi:
+        between.append((place.run_ns - in_mpi) / all_calls)
+    return int(min(between))
 
 
 def together(rows: Sequence[Mapping[str, Any]], size: int, processes: int) -> tuple[list[Any], Layout]:
