@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import random
 import sys
 import time
@@ -220,12 +221,32 @@ def _prepare_blocks(case: Case, comm: MPI.Intracomm) -> None:
     }[name]
 
 
+class LoadedFile(ctypes.Structure):
+    """Dl_info of dladdr()."""
+
+    _fields_ = (
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("symbol", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    )
+
+
 class Variables:
     """The integer variables of the MPI library, by MPI_T, which mpi4py does not have."""
 
     def __init__(self) -> None:
         self.mpi = ctypes.CDLL(mpi4py.MPI.__file__)
         self.mpi.MPI_T_init_thread(0, ctypes.byref(ctypes.c_int()))
+
+    def module(self) -> str:
+        """Return the file of the MPI library; empty if the system does not tell."""
+        found = LoadedFile()
+        init = ctypes.cast(self.mpi.PMPI_Init, ctypes.c_void_p)
+        if not ctypes.CDLL(None).dladdr(init, ctypes.byref(found)):
+            return ""
+        file: bytes = found.file or b""
+        return os.fsdecode(file)
 
     def set(self, name: str, value: int) -> int | None:
         """Set a variable; return its former value, None if it cannot be set."""
@@ -489,6 +510,7 @@ def main() -> None:
     """Run on all processes."""
     if WORLD.rank == 0:
         sys.stdout.write(f"library {MPI.Get_library_version().splitlines()[0]}\n")
+        sys.stdout.write(f"module {Variables().module()}\n")
         sys.stdout.flush()
     plan, csv, seconds = sys.argv[1:]
     try:
