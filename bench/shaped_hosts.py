@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Four hosts on one machine whose links have a set bandwidth, for measurements of real jobs over a slow network.
+
+A host is a network namespace with a name, an address and a /dev/shm of its own. Its link to a bridge carries `rate` Mbit/s
+in each direction: `tbf` limits what leaves the host, and what the bridge delivers to it. Ranks of one host use shared
+memory, which nothing limits. All namespaces end with the script.
+
+    enter_namespaces()                       # starts this script again, as process 1 of namespaces of its own
+    with Hosts(folder, rate=20) as hosts:
+        seconds = hosts.time(openmpi(16, default(hosts, 4)), ["./app", "64"])
+
+Root only. The kernel needs veth, bridge and tbf.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+ROOT = Path(__file__).resolve().parents[1]
+STOPWATCH = ROOT / "build" / "release" / "lib" / "libcommlens-stopwatch.so"
+INSIDE = "SHAPED_HOSTS_INSIDE"
+NETWORK = "10.77.0"
+COUNT = 4
+START_SECONDS = 30
+
+# Bytes that may be sent at once after a pause, and bytes that wait: no queue overflows, so nothing is sent again.
+SHAPE = "root tbf rate {rate}mbit burst 16kb limit 64mb"
+
+HOST = """\
+set -e
+hostname "$1"
+mount -t tmpfs tmpfs /dev/shm
+mount --bind "$3/addresses" /etc/hosts
+ip link set lo up
+ip link add eth0 type veth peer name "to-$1" netns "$4"
+ip address add "{network}.$2/24" dev eth0
+ip link set eth0 up
+tc qdisc add dev eth0 {shape}
+nsenter --target "$4" --net sh -c "ip link set 'to-$1' master bridge up && tc qdisc add dev 'to-$1' {shape}"
+echo $$ >"$3/$1.pid.new"
+mv "$3/$1.pid.new" "$3/$1.pid"
+exec sleep infinity
+"""
+
+# Stands in for ssh: drops its options and the caller's environment, and runs a command line on a host.
+REMOTE_SHELL = """\
+#!/bin/sh
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1
+shift
+exec env -i PATH="$PATH" HOME="$HOME" {enter} --target "$(cat {folder}/"$host.pid")" sh -c "$*"
+"""
+
+ENTER = ("nsenter", "--net", "--uts", "--mount", "--ipc")
+
+
+def enter_namespaces() -> None:
+    """Start this script again in namespaces of its own, unless it runs there already."""
+    if os.environ.get(INSIDE) == str(os.getppid()) or os.getpid() == 1:
+        return
+    if os.geteuid() != 0:
+        sys.exit("shaped hosts need root: they are network namespaces")
+    apart = ["--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    os.execvp("unshare", ["unshare", *apart, sys.executable, *sys.argv])
+
+
+class Hosts:
+    """Hosts h1 to h4.
+
+    Attributes
+    ----------
+    folder : Path
+        Scratch files; every host sees it under the same path.
+    rate : float
+        Bandwidth of each link in each direction, Mbit/s.
+    names : list of str
+        Of the hosts.
+    """
+
+    def __init__(self, folder: Path, rate: float, count: int = COUNT) -> None:
+        self.folder = folder.resolve()
+        self.rate = rate
+        self.names = [f"h{number}" for number in range(1, count + 1)]
+        self.remote_shell = self.folder / "remote-shell"
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Bandwidth of a link."""
+        return self.rate * 1e6 / 8
+
+    def __enter__(self) -> Hosts:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name in self.names:
+            (self.folder / f"{name}.pid").unlink(missing_ok=True)
+        lines = ["127.0.0.1 localhost"]
+        lines += [f"{NETWORK}.{number} {name}" for number, name in enumerate(self.names, 1)]
+        (self.folder / "addresses").write_text("\n".join(lines) + "\n", encoding="ascii")
+        shell = REMOTE_SHELL.format(enter=shlex.join([*ENTER, f"--wd={ROOT}"]), folder=shlex.quote(str(self.folder)))
+        self.remote_shell.write_text(shell, encoding="utf-8")
+        self.remote_shell.chmod(0o755)
+        for words in ("link set lo up", "link add bridge type bridge", "link set bridge up"):
+            subprocess.run(["ip", *words.split()], check=True)
+        script = HOST.format(network=NETWORK, shape=SHAPE.format(rate=self.rate))
+        for number, name in enumerate(self.names, 1):
+            apart = ["unshare", "--net", "--uts", "--mount", "--ipc", "sh", "-c", script, "sh"]
+            given = [name, str(number), str(self.folder), str(os.getpid())]
+            self._processes.append(subprocess.Popen([*apart, *given], stdin=subprocess.DEVNULL))
+        until = time.monotonic() + START_SECONDS
+        while not all((self.folder / f"{name}.pid").exists() for name in self.names):
+            if any(process.poll() is not None for process in self._processes) or time.monotonic() > until:
+                raise RuntimeError("a host did not start")
+            time.sleep(0.05)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def on(self, name: str, command: Sequence[str | Path], folder: Path = ROOT) -> list[str]:
+        """Return the command line that runs a command on a host."""
+        pid = (self.folder / f"{name}.pid").read_text(encoding="ascii").strip()
+        return [*ENTER, f"--wd={folder}", "--target", pid, *map(str, command)]
+
+    def run(
+        self, command: Sequence[str | Path], env: Mapping[str, str] | None = None, timeout: float = 300
+    ) -> str:
+        """Run a command, such as a launcher, on the first host, and return what it prints."""
+        done = subprocess.run(
+            self.on(self.names[0], command),
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(f"{shlex.join(map(str, command))}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def time(self, launcher: Sequence[str | Path], program: Sequence[str | Path]) -> float:
+        """Run a job and return its seconds between MPI_Init and MPI_Finalize, of the slowest rank."""
+        times = self.folder / "times"
+        times.mkdir(exist_ok=True)
+        for old in times.iterdir():
+            old.unlink()
+        measured = ["-x", f"LD_PRELOAD={STOPWATCH}", "-x", f"STOPWATCH_OF_COMMLENS={times}"]
+        self.run([*launcher, *measured, *program], OPEN_MPI)
+        found = [path.read_text(encoding="ascii").split() for path in times.iterdir()]
+        if not found:
+            raise RuntimeError("no rank wrote its times")
+        return max(int(words[1]) for words in found) / 1e9
+
+
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "self,vader,tcp",
+    "OMPI_MCA_btl_tcp_flags": "send",
+}
+"""Environment of Open MPI's launcher: more ranks than processors, and TCP between hosts.
+
+tcp_flags: by default large messages use a protocol that leaves half of a slow link unused while both sides send.
+"""
+
+
+def openmpi(hosts: Hosts, ranks: int, where: Sequence[str]) -> list[str]:
+    """Return the start of a command line of Open MPI 4.
+
+    where : options of the launcher that place the ranks; default() and seq() return some
+    """
+    return ["mpirun.openmpi", "--mca", "plm_rsh_agent", str(hosts.remote_shell), "-np", str(ranks), *where]
+
+
+def default(hosts: Hosts, per_host: int) -> list[str]:
+    """Return the options of the launcher's own placement: the first ranks on the first host."""
+    return ["--host", ",".join(f"{name}:{per_host}" for name in hosts.names)]
+
+
+def seq(file: Path) -> list[str]:
+    """Return the options for a file with the host of each rank, one a line."""
+    return ["--map-by", "seq", "--hostfile", str(file), "--bind-to", "none"]
