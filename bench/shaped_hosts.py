@@ -102,8 +102,14 @@ class Hosts:
             (self.folder / f"{name}.pid").unlink(missing_ok=True)
         lines = ["127.0.0.1 localhost"]
         lines += [f"{NETWORK}.{number} {name}" for number, name in enumerate(self.names, 1)]
+        source = ROOT / "bench" / "sleeping_yield.c"
+        subprocess.run(
+            ["cc", "-O2", "-shared", "-fPIC", source, "-o", self.folder / "sleeping_yield.so"], check=True
+        )
         (self.folder / "addresses").write_text("\n".join(lines) + "\n", encoding="ascii")
-        shell = REMOTE_SHELL.format(enter=shlex.join([*ENTER, f"--wd={ROOT}"]), folder=shlex.quote(str(self.folder)))
+        shell = REMOTE_SHELL.format(
+            enter=shlex.join([*ENTER, f"--wd={ROOT}"]), folder=shlex.quote(str(self.folder))
+        )
         self.remote_shell.write_text(shell, encoding="utf-8")
         self.remote_shell.chmod(0o755)
         for words in ("link set lo up", "link add bridge type bridge", "link set bridge up"):
@@ -146,8 +152,14 @@ class Hosts:
             check=False,
         )
         if done.returncode:
-            raise RuntimeError(f"{shlex.join(map(str, command))}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+            raise RuntimeError(
+                f"{shlex.join(map(str, command))}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+            )
         return done.stdout
+
+    def preload(self, *more: Path) -> list[str]:
+        """Return options of Open MPI's launcher: libraries for the ranks, whose waiting ranks sleep."""
+        return ["-x", "LD_PRELOAD=" + ":".join(map(str, [*more, self.folder / "sleeping_yield.so"]))]
 
     def time(self, launcher: Sequence[str | Path], program: Sequence[str | Path]) -> float:
         """Run a job and return its seconds between MPI_Init and MPI_Finalize, of the slowest rank."""
@@ -155,7 +167,7 @@ class Hosts:
         times.mkdir(exist_ok=True)
         for old in times.iterdir():
             old.unlink()
-        measured = ["-x", f"LD_PRELOAD={STOPWATCH}", "-x", f"STOPWATCH_OF_COMMLENS={times}"]
+        measured = [*self.preload(STOPWATCH), "-x", f"STOPWATCH_OF_COMMLENS={times}"]
         self.run([*launcher, *measured, *program], OPEN_MPI)
         found = [path.read_text(encoding="ascii").split() for path in times.iterdir()]
         if not found:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what the advice of `commlens place` saves on four hosts with slow links, and what was predicted.
 
-    .venv/bin/python bench/shaped_placement.py [--rounds 20] [--rate 20] [--page]
+    .venv/bin/python bench/shaped_placement.py [--rounds 20] [--rate 10] [--page]
+    .venv/bin/python bench/shaped_placement.py --render
 
 Two programs run with their ranks shuffled, as the launcher places them, and as `commlens place` advises, in turns. --page
-writes docs/evidence/placement.md and the times of all runs beside it. As root; some minutes.
+writes docs/evidence/placement.md and the times of all runs beside it, --render the page again from these. As root; a
+quarter of an hour.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import csv
 import json
 import os
 import random
-import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ PAGE = ROOT / "docs" / "evidence" / "placement.md"
 RAW = PAGE.with_suffix(".csv")
 PLACEMENTS = ("shuffled", "default", "advised")
 SEED = 1
-LINK = (1 << 20, 3)  # bytes and times of the measurement of a link
+LINK = (str(1 << 20), "3")  # bytes and times of the measurement of a link
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,14 @@ PROGRAMS = (
     Program(
         "plane",
         "bench/plane.c",
-        ("32", "512", "4"),
+        ("32", "512", "6"),
         16,
-        4,
+        6,
         "halo exchange on a 4x4 grid of ranks, 128 KiB to each neighbour",
     ),
-    Program("fft", "bench/apps/fft.c", ("64", "2"), 8, 2, "FFT of 64 x 64 x 64 points on a 2x4 grid of ranks"),
+    Program(
+        "fft", "bench/apps/fft.c", ("64", "2"), 8, 2, "FFT of 64 x 64 x 64 points on a 2x4 grid of ranks"
+    ),
 )
 
 
@@ -129,7 +132,10 @@ def prepare(program: Program, hosts: Hosts) -> Case:
     per_host = program.ranks // COUNT
     options = ["-x", f"COMMLENS_OUTPUT={profile}", "-x", "COMMLENS_MATRIX=all"]
     runner = ROOT / "build" / "release" / "bin" / "commlens-run"
-    hosts.run([*openmpi(hosts, program.ranks, default(hosts, per_host)), *options, runner, *program.command], OPEN_MPI)
+    hosts.run(
+        [*openmpi(hosts, program.ranks, default(hosts, per_host)), *options, runner, *program.command],
+        OPEN_MPI,
+    )
     commlens("place", profile, "--launcher", "openmpi-seq", "--to", advice)
     numbers = json.loads(commlens("place", profile, "--format", "json"))
     case = Case(program)
@@ -155,7 +161,9 @@ def measure(cases: Sequence[Case], hosts: Hosts, rounds: int) -> list[float]:
     """Run all programs with all placements in turns, and return the bytes a second of a link in each round."""
     links = []
     for number in range(rounds):
-        said = hosts.run([*openmpi(hosts, 2, default(hosts, 1)), FOLDER / "link", *map(str, LINK)], OPEN_MPI)
+        said = hosts.run(
+            [*openmpi(hosts, 2, default(hosts, 1)), *hosts.preload(), FOLDER / "link", *LINK], OPEN_MPI
+        )
         links.append(float(said.split()[-1]))
         for case in cases:
             names = list(PLACEMENTS)
@@ -194,7 +202,9 @@ def tables(cases: Sequence[Case], bandwidth: float) -> str:
             lines.append(
                 f"| {name} | {case.bytes[name] / 1024:,.0f} | {1e3 * predicted[name]:.0f} | {milliseconds(steps[name])} |"
             )
-        kept = sum(sorted(one, reverse=True) == list(one) for one in zip(*(case.seconds[n] for n in PLACEMENTS)))
+        kept = sum(
+            sorted(one, reverse=True) == list(one) for one in zip(*(case.seconds[n] for n in PLACEMENTS))
+        )
         order = sorted(PLACEMENTS, key=lambda name: -predicted[name])
         seen = sorted(PLACEMENTS, key=lambda name: -steps[name].value)
         lines += [
@@ -223,8 +233,9 @@ on four simulated hosts, and the time of a step is compared with the prediction.
 
     {command}
 
-{machine}; Open MPI 4.1.4; {rounds} rounds with all placements in random order. The times of all runs are in
-[placement.csv](placement.csv).
+{machine}.
+Open MPI 4.1.4; {rounds} rounds with all placements in random order; other users shared the processors. The times of all
+runs are in [placement.csv](placement.csv).
 
 - A host is a network namespace. `tbf` limits its link to {rate:g} Mbit/s in each direction; ranks of one host use shared
   memory. No latency is added: the kernel has no `netem`.
@@ -248,12 +259,12 @@ def machine() -> str:
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def write(cases: Sequence[Case], links: Sequence[float], rate: float) -> str:
+def write(cases: Sequence[Case], links: Sequence[float], rate: float, facts: str) -> str:
     """Return the page."""
     middle = around(links)
     return TEXT.format(
         command=".venv/bin/python bench/shaped_placement.py --page",
-        machine=re.sub(r"(\d+) processors", r"\1 processors, shared with others", machine()),
+        machine=facts,
         rounds=len(links),
         rate=rate,
         link=8e-6 * middle.value,
@@ -263,37 +274,70 @@ def write(cases: Sequence[Case], links: Sequence[float], rate: float) -> str:
     )
 
 
-def save_raw(cases: Sequence[Case], links: Sequence[float]) -> None:
-    """Write the time of a step of each run, and the bandwidth of each round."""
+HEAD = (
+    "round",
+    "program",
+    "placement",
+    "bytes_per_step",
+    "seconds_per_step",
+    "link_bytes_per_second",
+    "rate_mbit",
+)
+
+
+def save_raw(cases: Sequence[Case], links: Sequence[float], rate: float, facts: str) -> None:
+    """Write the time of a step of each run, and what belongs to it."""
     with RAW.open("w", encoding="ascii", newline="") as file:
+        file.write(f"# {facts}\n")
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["round", "program", "placement", "seconds_per_step", "link_bytes_per_second"])
+        rows.writerow(HEAD)
         for number, link in enumerate(links):
             for case in cases:
                 for name in PLACEMENTS:
-                    rows.writerow(
-                        [number, case.program.name, name, f"{case.seconds[name][number]:.6f}", f"{link:.0f}"]
-                    )
+                    seconds = f"{case.seconds[name][number]:.6f}"
+                    first = [number, case.program.name, name, f"{case.bytes[name]:.0f}"]
+                    rows.writerow([*first, seconds, f"{link:.0f}", f"{rate:g}"])
+
+
+def read_raw() -> tuple[list[Case], list[float], float, str]:
+    """Return what save_raw() wrote."""
+    with RAW.open(encoding="ascii", newline="") as file:
+        facts = file.readline()[2:].strip()
+        rows = list(csv.DictReader(file))
+    cases = [Case(program) for program in PROGRAMS]
+    links: dict[str, float] = {}
+    for row in rows:
+        case = next(case for case in cases if case.program.name == row["program"])
+        case.bytes[row["placement"]] = float(row["bytes_per_step"])
+        case.seconds[row["placement"]].append(float(row["seconds_per_step"]))
+        links[row["round"]] = float(row["link_bytes_per_second"])
+    return cases, list(links.values()), float(rows[0]["rate_mbit"]), facts
 
 
 def main() -> None:
     """Measure, and print or write the page."""
-    enter_namespaces()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=20, help="at least 6")
-    parser.add_argument("--rate", type=float, default=20, help="Mbit/s of a link")
-    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--rate", type=float, default=10, help="Mbit/s of a link")
+    parser.add_argument("--page", action="store_true", help="write the page, in place of printing it")
+    parser.add_argument("--render", action="store_true", help="write the page again, from the stored times")
     wanted = parser.parse_args()
+    if wanted.render:
+        PAGE.write_text(write(*read_raw()), encoding="utf-8")
+        return
+    enter_namespaces()
     compile_all()
     with Hosts(FOLDER / "hosts", wanted.rate) as hosts:
         cases = [prepare(program, hosts) for program in PROGRAMS]
         links = measure(cases, hosts, wanted.rounds)
-    text = write(cases, links, wanted.rate)
+    facts = machine()
     if wanted.page:
-        PAGE.write_text(text, encoding="utf-8")
-        save_raw(cases, links)
+        save_raw(cases, links, wanted.rate, facts)
+        PAGE.write_text(write(cases, links, wanted.rate, facts), encoding="utf-8")
     else:
-        print(text)
+        print(write(cases, links, wanted.rate, facts))
 
 
 if __name__ == "__main__":

@@ -96,6 +96,26 @@ class Hosts:
         """Return the name of a rank's host."""
         return self.names[rank // self.ranks]
 
+    def on_first(self, line: str) -> list[str]:
+        """Return the command line that runs a line of a shell on the first host."""
+        return [str(self._enter), self.names[0], "sh", "-c", line]
+
+    @property
+    def reached(self) -> dict[str, str]:
+        """Variables by which all launchers get to the hosts, for command lines that say nothing about that."""
+        shell = str(self._remote_shell)
+        return {
+            "OMPI_MCA_plm_rsh_agent": shell,
+            "OMPI_MCA_oob_tcp_if_include": "lo",
+            "PRTE_MCA_plm_ssh_agent": shell,
+            "HYDRA_LAUNCHER": "ssh",
+            "HYDRA_LAUNCHER_EXEC": shell,
+            "HYDRA_IFACE": "lo",
+            "I_MPI_HYDRA_BOOTSTRAP": "ssh",
+            "I_MPI_HYDRA_BOOTSTRAP_EXEC": shell,
+            "I_MPI_HYDRA_IFACE": "lo",
+        }
+
     def prepare(
         self,
         mpi: Mpi,

@@ -211,9 +211,28 @@ def test_machinefiles_and_lists_of_hosts_have_the_node_of_each_rank() -> None:
     assert [f"n{number}" for number in numbers[1].split(",")] == nodes
 
 
+def nodes_by_rank_order(text: str, nodes: list[str], per_node: int) -> dict[int, str]:
+    """Return the node of each rank as Cray MPICH places them: the listed ranks get the slots of node after node."""
+    listed = [line for line in text.splitlines() if not line.startswith("#")]
+    assert not any(line.endswith(",") for line in listed)
+    ranks = [int(rank) for line in listed for rank in line.split(",")]
+    assert sorted(ranks) == list(range(len(ranks)))
+    return {rank: nodes[at // per_node] for at, rank in enumerate(ranks)}
+
+
 def test_a_rank_order_of_cray_fills_node_after_node() -> None:
-    text = "".join(line for line in formats.rank_order(SLOTS).splitlines() if not line.startswith("#"))
-    assert [int(rank) for rank in text.split(",")] == [1, 2, 3, 0]
+    found = nodes_by_rank_order(formats.rank_order(SLOTS), ["n0", "n1"], 2)
+    assert found == {rank: slot.node for rank, slot in enumerate(SLOTS)}
+    # The first core of a node gets the rank that comes first.
+    assert "1,2\n3,0\n" in formats.rank_order(SLOTS)
+    assert "srun -n 4 --ntasks-per-node=2 --distribution=block" in formats.command("cray", "f", SLOTS)
+
+
+def test_a_rank_order_of_cray_needs_nodes_with_equally_many_ranks() -> None:
+    fewer_on_the_last = formats.rank_order(SLOTS[:3])
+    assert nodes_by_rank_order(fewer_on_the_last, ["n0", "n1"], 2) == {0: "n1", 1: "n0", 2: "n0"}
+    with pytest.raises(CommlensError, match="different numbers of ranks"):
+        formats.rank_order([*SLOTS[1:], Slot("n1")][1:])
 
 
 def test_names_that_no_host_has_are_refused() -> None:
@@ -270,3 +289,32 @@ def test_what_cannot_be_placed_gets_one_line(
     result = run("place", ProfileBuilder(ranks=ranks).write(tmp_path / "p.db"), *arguments)
     assert result.exit_code == 2
     assert result.stderr == f"commlens: {line}\n"
+
+
+PROF = re.compile(r"([EISR])\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs sent")
+
+
+def test_traffic_is_written_as_open_mpi_s_monitoring_does(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=4)
+    build.send(0, 1, 3, 1000)
+    build.send(3, 0, 1, 8)
+    file = tmp_path / "t.prof"
+    result = run("place", build.write(tmp_path / "p.db"), "--launcher", "monitoring", "--to", file)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f"profile2mat {file}" in result.stdout
+    found = [PROF.fullmatch(line) for line in file.read_text().splitlines()]
+    assert [match.groups() for match in found if match] == [
+        ("E", "0", "1", "3000", "3"),
+        ("E", "3", "0", "8", "1"),
+    ]
+    assert len(found) == 2
+
+
+def test_a_prof_file_needs_its_ending(tmp_path: Path, run: Run) -> None:
+    """profile2mat overwrites a file with another name."""
+    build = ProfileBuilder(ranks=2)
+    build.send(0, 1, 3, 1000)
+    file = tmp_path / "traffic"
+    result = run("place", build.write(tmp_path / "p.db"), "--launcher", "monitoring", "--to", file)
+    assert (result.exit_code, file.exists()) == (2, False)
+    assert "must end in .prof" in result.stderr

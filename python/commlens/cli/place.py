@@ -28,7 +28,7 @@ KINDS = ("p2p", "put", "get", "one-sided", "collective", "internal", "modelled",
 # Those of commlens.place.formats.NAMES: that module needs numpy, which takes longer to load than other commands take.
 LAUNCHERS = (
     *("openmpi4", "openmpi5", "openmpi-seq", "mpich", "mpich-rankmap", "intel", "slurm", "cray"),
-    "treematch",
+    *("treematch", "monitoring"),
 )
 DEFAULT_TOP = 10
 FARTHEST = 1e9
@@ -186,7 +186,8 @@ def machine_options(command: Command) -> Command:
     type=click.Choice(LAUNCHERS),
     default="openmpi4",
     show_default=True,
-    help="Format of --to. treematch: the traffic as TreeMatch's .mat file.",
+    help="Format of --to. treematch: the traffic as TreeMatch's .mat file. monitoring: as the .prof file of Open MPI's "
+    "monitoring component.",
 )
 @top_option(DEFAULT_TOP, "Show N communicators; 0 means all. csv and json always contain all.")
 @format_option
@@ -235,9 +236,10 @@ def place(
     advice = plan.make(matrix, machine, before, before_is, per_message=per_message, seed=seed, pins=fixed)
     advice.remarks += remarks
     slots = [machine.slots[at] for at in advice.after.tolist()]
-    written = not advice.is_well or launcher == formats.TREEMATCH
+    written = not advice.is_well or launcher in formats.TRAFFIC
     if output is not None and written:
-        formats.save(output, formats.write(launcher, slots, advice.graph))
+        formats.check_name(launcher, output)
+        formats.save(output, formats.write(launcher, slots, advice.graph, matrix))
     if style == "json":
         screen.json(json_text(advice.as_dict()))
     elif style == "csv":
