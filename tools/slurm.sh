@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Starts a Slurm with four nodes, and runs jobs of two ranks per node, without and with commlens.  One job ends normally,
-# one is measured by `commlens overhead`, and Slurm ends one at its time limit of a minute.
+# one is placed by a file of `commlens place`, one is measured by `commlens overhead`, and Slurm ends one at its time
+# limit of a minute.
 #     tools/slurm.sh [--page] [MPI]...     --page: writes the output into docs/hosts.md
 # MPI: openmpi, mpich5 by default; mpich only if named, see tools/hosts.sh.
 set -euo pipefail
@@ -105,6 +106,31 @@ ends_well() {
   check_places "$profile" "$place/plain"
 }
 
+# Runs the line that `commlens place --launcher slurm` prints, with a file that puts the ranks on the nodes in another
+# order, with gaps between the ranks of a node.
+are_placed() {
+  local mpi=$1 line order=(h3 h1 h4 h1 h2 h4 h2 h3)
+  line=$(PYTHONPATH=python .venv/bin/python - "$place/order" "${order[@]}" <<'PYTHON'
+import sys
+from pathlib import Path
+
+from commlens.place import formats
+from commlens.place.machine import Slot
+
+file, *hosts = sys.argv[1:]
+slots = [Slot(host) for host in hosts]
+Path(file).write_text(formats.FORMATS["slurm"].write(slots))
+print(formats.command("slurm", file, slots))
+PYTHON
+  )
+  line=${line/ .\/app/ $place\/hosts.$mpi}
+  SLURM_MPI_TYPE=$(interface "$mpi") submit "timeout $limit env $line"
+  sort -n "$place/out" -o "$place/out"
+  verdict "commlens place: ${line//$place\//} ends normally" is $code 0
+  verdict "the ranks are where they were meant to be, ${order[*]}" is \
+    "$(cut -d ' ' -f 2 "$place/out" | paste -sd ' ')" "${order[*]}"
+}
+
 # Measures in a batch script, with srun after `--`, as docs/guide/overhead.md describes.
 is_measured() {
   local mpi=$1 table=$place/$1.csv
@@ -163,6 +189,7 @@ inside() {
   for mpi in "$@"; do
     echo "$mpi, srun --mpi=$(interface "$mpi")"
     if ends_well "$mpi"; then
+      are_placed "$mpi"
       is_measured "$mpi"
       working+=("$mpi")
     fi
