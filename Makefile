@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills sanitize soak bench overhead study scale algorithms hosts page fmt lint gen install clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills sanitize soak bench overhead study scale algorithms placement hosts page fmt lint gen install clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -66,6 +66,9 @@ scale:       ## cost of MPI_Finalize with up to 4,096 virtual ranks; docs/eviden
 
 algorithms:  ## messages of Open MPI inside each collective, by algorithm; docs/evidence/algorithms.md
 	@tools/algorithms.sh
+
+placement:   ## jobs with three placements on hosts with slow links; docs/evidence/placement.md: a quarter of an hour, as root
+	@tools/bench.sh shaped_placement.py --page
 
 hosts:       ## jobs on several hosts in network namespaces, and under a real Slurm: minutes, as root
 	@tools/hosts.sh

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * STEPS of a five-point average of VARIABLES on a plane with CELLS × CELLS cells a rank.  The ranks are a grid without
- * wrapping, and each exchanges one message of CELLS × VARIABLES numbers with each of its neighbours in a step.  Variable v
- * is x + v y, which a step leaves as it is.  So every cell is known, and wrong or missing halos show.
+ * wrapping, and each exchanges one message of CELLS × VARIABLES numbers with each of its neighbours in a step. Variable
+ * v is x + v y, which a step leaves as it is.  So every cell is known, and wrong or missing halos show.
  *
  *   plane CELLS VARIABLES STEPS */
 #include <math.h>
@@ -11,9 +11,7 @@
 static long cells, variables;
 static int dims[2], place[2];
 
-static size_t cell(long variable, long x, long y) {
-  return (size_t)((variable * (cells + 2) + y) * (cells + 2) + x);
-}
+static size_t cell(long variable, long x, long y) { return (size_t)((variable * (cells + 2) + y) * (cells + 2) + x); }
 
 static double expected(long variable, long x, long y) {
   return (double)(place[1] * cells + x) + (double)variable * (double)(place[0] * cells + y);

@@ -6,7 +6,7 @@ in each direction: `tbf` limits what leaves the host, and what the bridge delive
 memory, which nothing limits. All namespaces end with the script.
 
     enter_namespaces()                       # starts this script again, as process 1 of namespaces of its own
-    with Hosts(folder, rate=20) as hosts:
+    with Hosts(folder, rate=10) as hosts:
         seconds = hosts.time(openmpi(16, default(hosts, 4)), ["./app", "64"])
 
 Root only. The kernel needs veth, bridge and tbf.
@@ -63,11 +63,12 @@ ENTER = ("nsenter", "--net", "--uts", "--mount", "--ipc")
 
 def enter_namespaces() -> None:
     """Start this script again in namespaces of its own, unless it runs there already."""
-    if os.environ.get(INSIDE) == str(os.getppid()) or os.getpid() == 1:
+    if os.getpid() == 1 and INSIDE in os.environ:
         return
     if os.geteuid() != 0:
         sys.exit("shaped hosts need root: they are network namespaces")
     apart = ["--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    os.environ[INSIDE] = "yes"
     os.execvp("unshare", ["unshare", *apart, sys.executable, *sys.argv])
 
 
