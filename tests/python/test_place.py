@@ -211,6 +211,12 @@ def test_machinefiles_and_lists_of_hosts_have_the_node_of_each_rank() -> None:
     assert [f"n{number}" for number in numbers[1].split(",")] == nodes
 
 
+def test_a_rankmap_that_no_command_line_takes_is_refused() -> None:
+    assert formats.rankmap([Slot("n0")] * 65000)
+    with pytest.raises(CommlensError, match="70,000 ranks do not fit into it: use --launcher mpich"):
+        formats.rankmap([Slot("n0")] * 70000)
+
+
 def nodes_by_rank_order(text: str, nodes: list[str], per_node: int) -> dict[int, str]:
     """Return the node of each rank as Cray MPICH places them: the listed ranks get the slots of node after node."""
     listed = [line for line in text.splitlines() if not line.startswith("#")]

@@ -23,6 +23,7 @@ from commlens.place.objective import Graph
 LETTERS = {"sent": "E", "collective": "I", "internal": "I", "modelled": "I", "put": "S", "get": "R"}
 
 HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
+LONGEST_ARGUMENT = 131071  # bytes of one argument of a command, Linux
 MOST_MATRIX = 8192  # ranks of a file with all pairs
 
 
@@ -83,7 +84,7 @@ def rankfile(slots: Sequence[Slot]) -> str:
     if any(not slot.cores for slot in slots):
         raise CommlensError(
             "a rankfile needs the cores of the nodes, which this profile lacks: add --topology FILE.xml, or use "
-            "--format openmpi-seq"
+            "--launcher openmpi-seq"
         )
     return "".join(
         f"rank {rank}={slot.node} slot={numbers_text(slot.cores)}\n" for rank, slot in enumerate(slots)
@@ -126,8 +127,19 @@ def ranks_of_nodes(slots: Sequence[Slot]) -> list[int]:
 
 
 def rankmap(slots: Sequence[Slot]) -> str:
-    """Return a map for MPICH's -rankmap: (vector,numbers of the nodes)."""
-    return f"(vector,{','.join(map(str, node_numbers(slots)))})\n"
+    """Return a map for MPICH's -rankmap: (vector,numbers of the nodes).
+
+    Raises
+    ------
+    CommlensError
+        The map is longer than an argument of a command may be.
+    """
+    text = f"(vector,{','.join(map(str, node_numbers(slots)))})\n"
+    if len(text) > LONGEST_ARGUMENT:
+        raise CommlensError(
+            f"-rankmap is one argument, and {len(slots):,} ranks do not fit into it: use --launcher mpich"
+        )
+    return text
 
 
 def rank_order(slots: Sequence[Slot]) -> str:
