@@ -7,7 +7,7 @@ memory, which nothing limits. All namespaces end with the script.
 
     enter_namespaces()                       # starts this script again, as process 1 of namespaces of its own
     with Hosts(folder, rate=10) as hosts:
-        seconds = hosts.time(openmpi(16, default(hosts, 4)), ["./app", "64"])
+        seconds = hosts.time(openmpi(hosts, 16, default(hosts, 4)), ["./app", "64"])
 
 Root only. The kernel needs veth, bridge and tbf.
 """

@@ -142,5 +142,6 @@ compile_all() {
   for mpi in "$@"; do
     compile "$mpi" hosts
     compile "$mpi" survive
+    compile "$mpi" where
   done
 }

@@ -123,7 +123,7 @@ Path(file).write_text(formats.FORMATS["slurm"].write(slots))
 print(formats.command("slurm", file, slots))
 PYTHON
   )
-  line=${line/ .\/app/ $place\/hosts.$mpi}
+  line=${line/ .\/app/ $place\/where.$mpi}
   SLURM_MPI_TYPE=$(interface "$mpi") submit "timeout $limit env $line"
   sort -n "$place/out" -o "$place/out"
   verdict "commlens place: ${line//$place\//} ends normally" is $code 0
@@ -156,9 +156,15 @@ start_limited() {
   COMMLENS_OUTPUT=$place/$mpi/profile.db limited "$place/$mpi" "$mpi" build/release/bin/commlens-run "$place/survive.$mpi" &
 }
 
-# Recovers all jobs at once, from the copies beside their profiles and the arenas on the nodes.
+# Recovers the job of each folder, from the copies beside its profile and the arenas on the nodes.
 recover_all() {
-  commlens recover "$@" "$place"/shm/h? >"$place/recovered" 2>&1 || true
+  local folder copies
+  for folder in "$@"; do
+    # The name of the folder of crash copies ends in the id of the job.
+    copies=("$folder"/commlens-arenas-*)
+    commlens recover --job "${copies[0]##*-}" -o "$folder/profile.db" "$folder" "$place"/shm/h? \
+      >>"$place/recovered" 2>&1 || true
+  done
 }
 
 was_limited() {
