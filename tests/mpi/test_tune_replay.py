@@ -223,6 +223,7 @@ def test_without_a_compiler_python_measures(
     for _ in range(20):  # on a machine with much other load it goes on several times
         found = module.replay(cases, launch, tmp_path, budget_s=6, announce=False)
         assert module.IN_PYTHON in found.notes
+        assert Path(found.module).name.startswith("libmpi")
         assert found.times[: len(times)] == times
         times = found.times
         if len({time.case for time in times if time.round}) > 10:  # the library has a choice for no fewer
