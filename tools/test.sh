@@ -50,7 +50,7 @@ everything() {
   unit_tests tsan unit_tests
   # What runs in every call is tested as it is optimised, too. For the other rooms that would only repeat the above.
   unit_tests release hot_test '^(hot|check_hot.*)$'
-  python_tests reader tests/python tests/docs
+  python_tests reader tests/python tests/docs "${cases[@]}"
   python_tests gen tests/gen
   python_tests proof tests/proof
   python_tests build tests/build

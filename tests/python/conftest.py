@@ -23,6 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--first-cases", action="store_true", help="run each test with its first parameters only"
     )
     parser.addoption(
+        "--every-case", action="store_true", help="run also the cases of a test that only take long"
+    )
+    parser.addoption(
         "--renew-images", action="store_true", help="store what test_page_images.py sees as the images to see"
     )
 

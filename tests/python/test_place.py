@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import os
 import random
 import re
 from pathlib import Path
@@ -17,13 +17,13 @@ from matrices import grid, star, talking
 
 from commlens.base.errors import CommlensError
 from commlens.matrix.patterns import Grid
-from commlens.place import formats, sources
-from commlens.place.grids import blocks
+from commlens.place import formats, recover, sources
+from commlens.place.grids import blocks, fits
 from commlens.place.machine import Machine, Slot, build, regular, with_table
 from commlens.place.mapper import place
-from commlens.place.objective import Graph, cost, lower_bound
+from commlens.place.objective import Graph, by_level, cost, lower_bound
 
-CASES = 1000 if os.environ.get("COMMLENS_EVERY_CASE") else 200
+CASES, FEW_CASES = 1000, 200  # of small instances; the first few run without --every-case
 
 
 def graph_of(size: int, weights: dict[tuple[int, int], float]) -> Graph:
@@ -36,7 +36,7 @@ def graph_of(size: int, weights: dict[tuple[int, int], float]) -> Graph:
 def random_case(number: int) -> tuple[dict[tuple[int, int], float], int, Machine]:
     """Return weights, ranks and machine; the machine has holes, and nodes of different sizes."""
     chance = random.Random(number)
-    ranks = chance.randint(1, 7)
+    ranks = chance.randint(1, 9)
     slots: list[Slot] = []
     while len(slots) < ranks:
         sockets, cores = chance.choice([(1, 2), (2, 2), (1, 3), (2, 1)])
@@ -50,8 +50,7 @@ def random_case(number: int) -> tuple[dict[tuple[int, int], float], int, Machine
             )
             if chance.random() < 0.9
         ]
-        if len(slots) > 8:
-            slots = slots[:8]
+        slots = slots[:9]
     weights = {
         pair: float(chance.randint(1, 100))
         for pair in itertools.combinations(range(ranks), 2)
@@ -62,8 +61,11 @@ def random_case(number: int) -> tuple[dict[tuple[int, int], float], int, Machine
 
 @pytest.mark.long
 @pytest.mark.parametrize("block", range(10))
-def test_small_instances_are_placed_optimally_and_the_bound_is_never_above(block: int) -> None:
-    for number in range(block * CASES // 10, (block + 1) * CASES // 10):
+def test_small_instances_are_placed_optimally_and_the_bound_is_never_above(
+    block: int, pytestconfig: pytest.Config
+) -> None:
+    cases = CASES if pytestconfig.getoption("--every-case") else FEW_CASES
+    for number in range(block * cases // 10, (block + 1) * cases // 10):
         weights, ranks, machine = random_case(number)
         graph = graph_of(ranks, weights)
         every = np.arange(len(machine))
@@ -78,11 +80,16 @@ def test_small_instances_are_placed_optimally_and_the_bound_is_never_above(block
 
 def brute_of(weights: dict[tuple[int, int], float], ranks: int, far: list[list[float]]) -> float:
     """Return the least cost of all placements, from a table of distances."""
-    terms = list(weights.items())
-    return min(
-        sum(w * far[at[a]][at[b]] for (a, b), w in terms)
-        for at in itertools.permutations(range(len(far)), ranks)
-    )
+    table, at = np.array(far), every_placement(len(far), ranks)
+    total = np.zeros(len(at))
+    for (a, b), weight in weights.items():
+        total += weight * table[at[:, a], at[:, b]]
+    return float(total.min())
+
+
+@functools.cache
+def every_placement(slots: int, ranks: int) -> np.ndarray:
+    return np.array(list(itertools.permutations(range(slots), ranks)), dtype=np.int8)
 
 
 def stencil(dims: tuple[int, ...], seed: int) -> tuple[Graph, np.ndarray]:
@@ -92,6 +99,60 @@ def stencil(dims: tuple[int, ...], seed: int) -> tuple[Graph, np.ndarray]:
     rank_at = np.random.default_rng(seed).permutation(size)
     weights = {(int(rank_at[a]), int(rank_at[b])): 1.0 for a, b in pairs}
     return graph_of(size, weights), np.argsort(rank_at)
+
+
+@pytest.mark.parametrize("dims", [(7,), (5, 3), (4, 6, 3), (2, 2, 2, 2), (3, 4, 5)])
+@pytest.mark.parametrize("around", [False, True])
+def test_the_grid_of_shuffled_ranks_is_recovered(dims: tuple[int, ...], around: bool) -> None:
+    periods = "1" if around else "0"
+    pairs = grid(dims, periods * len(dims), star(len(dims), (1,)))
+    size = int(np.prod(dims))
+    rank_at = np.random.default_rng(2).permutation(size)
+    edges = {tuple(sorted((int(rank_at[a]), int(rank_at[b])))): 1.0 for a, b in pairs}
+    graph = graph_of(size, edges)
+    found = recover.grid_of(graph)
+    assert found is not None
+    shape, positions = found
+    assert sorted(positions.tolist()) == list(range(size))
+    # A ring of three is three ranks, each with each; one of four is two by two. So compare the pairs.
+    at = np.stack(np.unravel_index(positions, shape.dims))
+    apart = np.abs(at[:, graph.row] - at[:, graph.column])
+    assert np.all((apart > 0).sum(axis=0) == 1)
+    if not around:
+        assert sorted(shape.dims) == sorted(dims)
+        assert fits(graph, shape, positions)
+
+
+def test_no_grid_is_found_where_there_is_none() -> None:
+    pairs = {(a, b): 1.0 for a, b in itertools.combinations(range(12), 2) if (a * b + a) % 5 == 1}
+    assert recover.grid_of(graph_of(12, pairs)) is None
+    assert recover.grid_of(graph_of(0, {})) is None
+
+
+@pytest.mark.parametrize(
+    ("dims", "machine", "between"),
+    # On paper: the planes between the blocks of the nodes (8x8, 8x4, 4x4x4), times their size.
+    [
+        ((32, 32), (16, 2, 32), 2 * 3 * 32),
+        ((8, 8, 8), (8, 1, 64), 3 * 64),
+        ((16, 16), (8, 1, 32), 3 * 16 + 16),
+    ],
+)
+def test_large_shuffled_stencils_are_placed_as_blocks(
+    dims: tuple[int, ...], machine: tuple[int, int, int], between: int
+) -> None:
+    graph, _ = stencil(dims, 5)
+    where = build(regular(*machine))
+    found = place(graph, where)
+    assert by_level(graph, where, found.slots)[-1] == between
+
+
+def test_pins_and_spare_slots_are_respected_while_ranks_move_between_groups() -> None:
+    graph, _ = stencil((8, 8), 2)
+    machine = build(regular(6, 2, 8))
+    found = place(graph, machine, pins={5: 90, 17: 0})
+    assert (found.slots[5], found.slots[17]) == (90, 0)
+    assert len(set(found.slots.tolist())) == 64
 
 
 @pytest.mark.parametrize(

@@ -11,19 +11,30 @@ import numpy as np
 from commlens.base.arrays import Ints, ints
 from commlens.base.errors import CommlensError
 from commlens.matrix.patterns import Grid
-from commlens.place import exact
-from commlens.place.bisect import divide
-from commlens.place.grids import blocks
+from commlens.place import exact, recover
+from commlens.place.anneal import HOT, anneal
+from commlens.place.bisect import Random, divide
+from commlens.place.cycles import settle
+from commlens.place.grids import blocks, fits
+from commlens.place.groups import Groups, of_machine, seat, slots_of
 from commlens.place.machine import Machine
 from commlens.place.objective import Graph, cost
-from commlens.place.refine import DENSE, refine
+from commlens.place.refine import refine
 
 SEED = 1
 SPARE = 2  # times as many slots as ranks that are considered at most
 SMALL_MACHINE = 64  # slots that are always considered
 
-STARTS = ((128, 8, 150), (512, 24, 30), (1024, 12, 60), (DENSE, 3, 0))
+STARTS = ((128, 8, 40), (512, 3, 8), (1024, 2, 0))
 """Up to a number of slots: how many divisions to try, and how many kicks each gets. Larger machines: one, none."""
+
+SWAPPED = 1024  # slots up to which swaps of all pairs follow the annealing
+SWEEPS, MOST_STEPS = 1000, 50_000_000  # of the annealing: sweeps, and these times pairs
+FEW_TRIES = 2  # where all placements are tried afterwards
+ANNEALED = 2  # starts that are annealed
+LEAST_ANNEALED = 32  # slots; swaps suffice for fewer
+MELTING = 2.0  # temperature of the second start, at which little is left of its division
+CYCLES = 150  # tried after the annealing
 
 
 @dataclass(frozen=True)
@@ -144,16 +155,27 @@ def _found(
     full = Graph.of_entries(len(machine), graph.row, graph.column, graph.weight)
     all_pins = np.concatenate([pins, np.full(len(machine) - graph.size, -1, dtype=np.int64)])
     tries, kicks = next(((t, k) for most, t, k in STARTS if len(machine) <= most), (1, 0))
-    for number in range(tries):
+    if graph.size <= exact.MOST_RANKS:
+        tries = min(tries, FEW_TRIES)
+    explained = False
+    for grid, positions in [*grids, *recover.grids(graph)] if not np.any(pins >= 0) else []:
+        found = blocks(graph, machine, grid, positions)
+        if found is not None:
+            explained = explained or fits(graph, grid, positions)
+            random = np.random.default_rng([seed, tries])
+            yield names[_swapped(full, machine, found, all_pins, random)[: graph.size]]
+    groups = of_machine(machine)
+    for number in range(tries if not (explained and len(machine) > SMALL_MACHINE) else 0):
         random = np.random.default_rng([seed, number])
         slots = divide(full, machine, random, all_pins)
+        # A division of a regular graph may be exact already: so both it and what annealing makes of it.
         yield names[refine(full, machine, slots, all_pins, random, kicks)[: graph.size]]
-    for grid, positions in grids:
-        found = blocks(graph, machine, grid, positions) if not np.any(pins >= 0) else None
-        if found is not None:
-            random = np.random.default_rng([seed, tries])
-            yield names[refine(full, machine, found, all_pins, random)[: graph.size]]
-    if len(machine) <= DENSE:
+        if groups is None or number >= ANNEALED or len(machine) < LEAST_ANNEALED:
+            continue
+        annealed = _annealed(full, groups, slots, all_pins, random, MELTING if number % 2 else HOT)
+        if annealed is not None:
+            yield names[_swapped(full, machine, annealed, all_pins, random, kicks)[: graph.size]]
+    if len(machine) <= SWAPPED:
         for start in starts:
             if np.any(start < 0) or np.any((pins >= 0) & (start != pins)):
                 continue
@@ -161,6 +183,20 @@ def _found(
             random = np.random.default_rng([seed, tries + 1])
             slots = np.concatenate([start, rest])
             yield names[refine(full, machine, slots, all_pins, random)[: graph.size]]
+
+
+def _annealed(
+    graph: Graph, groups: Groups, slots: Ints, pins: Ints, random: Random, hot: float
+) -> Ints | None:
+    """Return a placement after annealing and cycles of moves; None where there are too many groups for them."""
+    seating = seat(graph, groups, slots, pins)
+    anneal(seating, random, min(SWEEPS, MOST_STEPS // max(1, len(graph.row))), hot)
+    return slots_of(seating, pins) if settle(seating, CYCLES) else None
+
+
+def _swapped(graph: Graph, machine: Machine, slots: Ints, pins: Ints, random: Random, kicks: int = 0) -> Ints:
+    """Return a placement improved by swaps, if that does not take long."""
+    return refine(graph, machine, slots, pins, random, kicks) if len(machine) <= SWAPPED else slots
 
 
 def in_order(ranks: int, machine: Machine) -> Ints:
