@@ -1,95 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the mapper of commlens place: cost, lower bound, cost of the known blocks, time and memory.
+"""Measures the mapper of commlens place against KaHIP's process mapping and Scotch: cost and time.
 
-    PYTHONPATH=python .venv/bin/python bench/placement.py [--large]
+    PYTHONPATH=python .venv/bin/python bench/placement.py [--sizes 64,256] [--families CG,FFT] [--strong] [--large]
 
-Shuffled stencils on nodes of two sockets, without knowledge of their grid. --large: 10^5 ranks with 26 neighbours. If the
-package kahip is installed, its partitioning into nodes is measured, too.
+KaHIP is the package kahip of PyPI, in the environment of this Python; Scotch the package scotch of Debian, or the program
+that --scotch names. What is not installed is left out. Ratios below 1: commlens is better. `late` are ranks that the other
+mapper put into full groups; they go to the next group with room. --large: 10^5 ranks with 26 neighbours.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import resource
+import shutil
 import time
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Callable
 
 import numpy as np
+import placement_others
+from placement_graphs import FAMILIES, every, grid_edges, shuffled
 
-from commlens.matrix.patterns import Grid
-from commlens.place.grids import blocks
-from commlens.place.machine import build, regular
+from commlens.base.arrays import Ints
+from commlens.base.errors import CommlensError
+from commlens.place.machine import Machine, build, regular
 from commlens.place.mapper import place
-from commlens.place.objective import Graph, by_level, cost, lower_bound
+from commlens.place.objective import Graph, cost
 
-CASES = (
-    ((8, 8), (4, 2, 8)),
-    ((16, 16), (8, 2, 16)),
-    ((8, 8, 8), (8, 2, 32)),
-    ((32, 32), (32, 2, 16)),
-    ((16, 16, 16), (64, 2, 32)),
-)
+MACHINES = {64: (4, 2, 8), 256: (8, 2, 16), 1024: (32, 2, 16), 4096: (64, 2, 32)}
 LARGE = ((46, 46, 48), (3174, 2, 16))
 
-
-def stencil(dims: tuple[int, ...], *, box: bool) -> tuple[Graph, np.ndarray]:
-    """Return a stencil with shuffled ranks, and the position of each rank."""
-    size = int(np.prod(dims))
-    at = np.stack(np.unravel_index(np.arange(size), dims))
-    rank = np.random.default_rng(0).permutation(size)
-    rows, columns = [], []
-    for step in itertools.product((-1, 0, 1), repeat=len(dims)):
-        if not any(step) or (not box and sum(map(abs, step)) > 1):
-            continue
-        there = at + np.array(step)[:, None]
-        inside = np.all((there >= 0) & (there < np.array(dims)[:, None]), axis=0)
-        rows.append(rank[np.arange(size)[inside]])
-        columns.append(rank[np.ravel_multi_index(tuple(there[:, inside]), dims)])
-    row, column = np.concatenate(rows), np.concatenate(columns)
-    return Graph.of_entries(size, row, column, np.ones(len(row))), np.argsort(rank)
+Mapper = Callable[[Graph, list[int], list[int]], Ints]
 
 
-def by_kahip(graph: Graph, nodes: int) -> str:
-    """Return the traffic between nodes, and the time, of KaHIP's partitioning into equal nodes.
-
-    The Python package has no process mapping.
-    """
-    if find_spec("kahip") is None:
-        return "not installed"
-    kahip = import_module("kahip")
-    arrays = (
-        [1] * graph.size,
-        graph.start.tolist(),
-        graph.weight.astype(int).tolist(),
-        graph.column.tolist(),
-    )
+def other(mapper: Mapper, graph: Graph, machine: Machine, mine: float) -> str:
+    """Return our cost relative to that of another mapper, its time, and the ranks that it put into full groups."""
+    rooms, distances = placement_others.regular_tree(machine)
     begin = time.perf_counter()
-    cut, _ = kahip.kaffpa(*arrays, nodes, 0.0, True, 1, kahip.ECO)
-    return f"{cut:,.0f} in {time.perf_counter() - begin:.1f} s"
+    try:
+        part = mapper(graph, rooms, distances)
+    except CommlensError as error:
+        return str(error)
+    seconds = time.perf_counter() - begin
+    late = int(np.maximum(0, np.bincount(part) - rooms[0]).sum())
+    its = cost(graph, machine, placement_others.seated(part, rooms[0]))
+    return f"{mine / its:.3f} ({seconds:.2f} s, late {late})"
+
+
+def show(name: str, graph: Graph, machine: Machine, others: dict[str, Mapper]) -> None:
+    """Print the line of an instance."""
+    begin = time.perf_counter()
+    mine = place(graph, machine).cost
+    seconds = time.perf_counter() - begin
+    ratios = "; ".join(f"{title} {other(mapper, graph, machine, mine)}" for title, mapper in others.items())
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{name} {graph.size}: {mine:,.0f} in {seconds:.2f} s, {memory:.1f} GiB; {ratios}", flush=True)
 
 
 def main() -> None:
     """Print one line per instance."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sizes", default=",".join(map(str, MACHINES)))
+    parser.add_argument("--families", default=",".join(FAMILIES))
+    parser.add_argument("--scotch", default=shutil.which("scotch_gmap") or "scotch_gmap")
+    parser.add_argument("--strong", action="store_true", help="KaHIP's best and slowest configuration, too")
     parser.add_argument("--large", action="store_true")
-    large = parser.parse_args().large
-    for dims, shape in [LARGE] if large else CASES:
-        graph, positions = stencil(dims, box=large)
-        machine = build(regular(*shape))
-        begin = time.perf_counter()
-        found = place(graph, machine)
-        seconds = time.perf_counter() - begin
-        grid = Grid(dims, (False,) * len(dims))
-        bound = lower_bound(graph, machine, [] if large else [(grid, positions)])
-        known = blocks(graph, machine, grid, positions)
-        print(
-            "x".join(map(str, dims)),
-            f"{found.cost:,.0f} in {seconds:.1f} s; blocks {'-' if known is None else f'{cost(graph, machine, known):,.0f}'}; "
-            f"bound {bound:,.0f}; {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB; "
-            f"between nodes {by_level(graph, machine, found.slots)[-1]:,.0f}, kahip {by_kahip(graph, shape[0])}",
+    chosen = parser.parse_args()
+    if chosen.large:
+        dims, shape = LARGE
+        show(
+            "26 neighbours",
+            shuffled(int(np.prod(dims)), grid_edges(dims, box=True)),
+            build(regular(*shape)),
+            {},
         )
+        return
+    others: dict[str, Mapper] = {
+        "kahip eco": lambda graph, rooms, far: placement_others.by_kahip(graph, rooms, far, 1),
+        "scotch": lambda graph, rooms, far: placement_others.by_scotch(graph, rooms, far, chosen.scotch),
+        "scotch, cores": lambda graph, rooms, far: (
+            placement_others.by_scotch(graph, [1, *rooms], [1, *far], chosen.scotch) // rooms[0]
+        ),
+    }
+    if chosen.strong:
+        others["kahip strong"] = lambda graph, rooms, far: placement_others.by_kahip(
+            graph, rooms, far, 1, placement_others.STRONG
+        )
+    sizes = tuple(int(size) for size in chosen.sizes.split(","))
+    for name, size, graph in every(sizes, tuple(chosen.families.split(","))):
+        show(name, graph, build(regular(*MACHINES[size])), others)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from commlens.place.grids import blocks, fits
 from commlens.place.groups import Groups, of_machine, seat, slots_of
 from commlens.place.machine import Machine
 from commlens.place.objective import Graph, cost
-from commlens.place.refine import refine
+from commlens.place.refine import DENSE, refine
 
 SEED = 1
 SPARE = 2  # times as many slots as ranks that are considered at most
@@ -28,6 +28,7 @@ SMALL_MACHINE = 64  # slots that are always considered
 STARTS = ((128, 8, 40), (512, 3, 8), (1024, 2, 0))
 """Up to a number of slots: how many divisions to try, and how many kicks each gets. Larger machines: one, none."""
 
+DIVISIONS = 4  # of a large machine, of which the best one is improved
 SWAPPED = 1024  # slots up to which swaps of all pairs follow the annealing
 SWEEPS, MOST_STEPS = 1000, 50_000_000  # of the annealing: sweeps, and these times pairs
 FEW_TRIES = 2  # where all placements are tried afterwards
@@ -165,9 +166,11 @@ def _found(
             random = np.random.default_rng([seed, tries])
             yield names[_swapped(full, machine, found, all_pins, random)[: graph.size]]
     groups = of_machine(machine)
+    divisions = DIVISIONS if SWAPPED < len(machine) <= DENSE else 1
     for number in range(tries if not (explained and len(machine) > SMALL_MACHINE) else 0):
         random = np.random.default_rng([seed, number])
-        slots = divide(full, machine, random, all_pins)
+        divided = [divide(full, machine, random, all_pins) for _ in range(divisions)]
+        slots = min(divided, key=lambda some: cost(full, machine, some))
         # A division of a regular graph may be exact already: so both it and what annealing makes of it.
         yield names[refine(full, machine, slots, all_pins, random, kicks)[: graph.size]]
         if groups is None or number >= ANNEALED or len(machine) < LEAST_ANNEALED:

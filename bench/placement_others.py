@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mappers of others, as another start and as a measure: KaHIP's process mapping and Scotch's gmap.
+"""Mappers of others, as a measure of ours: KaHIP's process mapping and Scotch's gmap.
 
 Both are optional: KaHIP is the package `kahip` of PyPI, Scotch the package `scotch` of Debian.
 """
@@ -20,27 +20,11 @@ from commlens.base.errors import CommlensError
 from commlens.place.machine import Machine
 from commlens.place.objective import Graph
 
-KAHIP, SCOTCH = "kahip", "scotch"
-NAMES = (KAHIP, SCOTCH)
-
 ECO, STRONG = 1, 2  # of KaHIP
 MULTISECTION = 0
 LARGEST = 2**31 - 1  # of KaHIP's numbers, also of its sums
 LARGEST_WEIGHT = 2**24  # of Scotch, whose sums are as small
 PATIENCE = 600  # seconds
-
-
-def run(name: str, graph: Graph, machine: Machine, seed: int) -> Ints:
-    """Return the slot of each vertex as another mapper places them; there are as many vertices as slots.
-
-    Raises
-    ------
-    CommlensError
-        The mapper is not installed, fails, or the groups of a level of the machine differ in size.
-    """
-    rooms, distances = regular_tree(machine)
-    part = (by_kahip if name == KAHIP else by_scotch)(graph, rooms, distances, seed)
-    return seated(part, rooms[0])
 
 
 def regular_tree(machine: Machine) -> tuple[list[int], list[int]]:
@@ -126,12 +110,11 @@ def by_kahip(graph: Graph, rooms: list[int], distances: list[int], seed: int, mo
     return np.array(part, dtype=np.int64)
 
 
-def by_scotch(graph: Graph, rooms: list[int], distances: list[int], seed: int, program: str = "") -> Ints:
+def by_scotch(graph: Graph, rooms: list[int], distances: list[int], program: str = "") -> Ints:
     """Return the innermost group of each vertex, by Scotch."""
     program = program or shutil.which("scotch_gmap") or shutil.which("gmap") or ""
     if not program:
         raise CommlensError("Scotch is not installed: there is no program scotch_gmap")
-    del seed  # Scotch starts from the same random numbers in each run
     weight = whole(graph, LARGEST_WEIGHT).tolist()
     column = graph.column.tolist()
     lines = [f"0\n{graph.size} {len(column)}\n0 010"]
