@@ -23,7 +23,7 @@ from commlens.place.machine import Machine, Slot, build, regular, with_table
 from commlens.place.mapper import place
 from commlens.place.objective import Graph, by_level, cost, lower_bound
 
-CASES, FEW_CASES = 1000, 200  # of small instances; the first few run without --every-case
+CASES, FEW_CASES = 1000, 100  # of small instances; the first few run without --every-case
 
 
 def graph_of(size: int, weights: dict[tuple[int, int], float]) -> Graph:
