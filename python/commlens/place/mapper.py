@@ -28,7 +28,7 @@ SMALL_MACHINE = 64  # slots that are always considered
 STARTS = ((128, 8, 40), (512, 3, 8), (1024, 2, 0))
 """Up to a number of slots: how many divisions to try, and how many kicks each gets. Larger machines: one, none."""
 
-DIVISIONS = 4  # of a large machine, of which the best one is improved
+DIVISIONS = 4  # of a machine that is not small, of which the best one is improved
 SWAPPED = 1024  # slots up to which swaps of all pairs follow the annealing
 SWEEPS, MOST_STEPS = 1000, 50_000_000  # of the annealing: sweeps, and these times pairs
 FEW_TRIES = 2  # where all placements are tried afterwards
@@ -166,7 +166,7 @@ def _found(
             random = np.random.default_rng([seed, tries])
             yield names[_swapped(full, machine, found, all_pins, random)[: graph.size]]
     groups = of_machine(machine)
-    divisions = DIVISIONS if SWAPPED < len(machine) <= DENSE else 1
+    divisions = DIVISIONS if SMALL_MACHINE < len(machine) <= DENSE else 1
     for number in range(tries if not (explained and len(machine) > SMALL_MACHINE) else 0):
         random = np.random.default_rng([seed, number])
         divided = [divide(full, machine, random, all_pins) for _ in range(divisions)]
