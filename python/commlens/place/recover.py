@@ -23,7 +23,7 @@ MOST_WEIGHTS = 4  # amounts of traffic from which on pairs are taken for neighbo
 
 def grids(graph: Graph) -> Iterator[tuple[Grid, Ints]]:
     """Yield grids of all ranks, with the position of each, that all or the heaviest pairs are neighbours on."""
-    if not len(graph.row):
+    if not 0 < len(graph.row) <= MOST_CORNERS:
         return
     amounts = np.unique(graph.weight)
     least = amounts[-1:] if len(amounts) > 64 else amounts[::-1][:MOST_WEIGHTS]
