@@ -77,6 +77,7 @@ LAUNCH = ("--", "mpirun", "-n", "2", "./app")
     ("command", "expected"),
     [
         ("./app input", "{} ./app input"),
+        ("taskset -c 0,1 mpirun -n 2 ./app mpirun", "taskset -c 0,1 mpirun -n 2 {} ./app mpirun"),
         ("mpirun -n 2 ./app -x", "mpirun -n 2 {} ./app -x"),
         ("mpirun --oversubscribe -np 2 --map-by node ./app node", "mpirun --oversubscribe -np 2 --map-by node {} ./app node"),
         ("mpirun -n 1 ./app a : -n 2 ./app b", "mpirun -n 1 {} ./app a : -n 2 {} ./app b"),

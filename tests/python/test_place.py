@@ -108,8 +108,8 @@ def test_the_grid_of_shuffled_ranks_is_recovered(dims: tuple[int, ...], around: 
     pairs = grid(dims, periods * len(dims), star(len(dims), (1,)))
     size = int(np.prod(dims))
     rank_at = np.random.default_rng(2).permutation(size)
-    at = [int(rank) for rank in rank_at]
-    edges = {(min(at[a], at[b]), max(at[a], at[b])): 1.0 for a, b in pairs}
+    names = [int(rank) for rank in rank_at]
+    edges = {(min(names[a], names[b]), max(names[a], names[b])): 1.0 for a, b in pairs}
     graph = graph_of(size, edges)
     found = recover.grid_of(graph)
     assert found is not None

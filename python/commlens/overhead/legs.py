@@ -32,6 +32,7 @@ HERE = "{}"
 
 NAME = re.compile(r"[\w.+-]{1,100}")  # of a tool
 LAUNCHER = re.compile(r"(mpirun|mpiexec|orterun|prterun|prun|srun|aprun|jsrun|lrun|ibrun|flux)([-._].*)?")
+STARTERS = ("chrt", "env", "ionice", "nice", "numactl", "setsid", "stdbuf", "taskset", "time", "timeout")
 # Options of launchers whose value may be called like a program.
 WITH_VALUE = re.compile(
     r"--?(n|np|c|N|H|ppn|host|hosts|hostfile|machinefile|map-by|bind-to|rank-by|ranks-by|x|wdir|wd|partition|job-name)"
@@ -173,7 +174,8 @@ def _check_name(name: str) -> None:
 def split(command: Sequence[str]) -> list[str]:
     """Return the command line with HERE before each application that it starts.
 
-    After a launcher, the application is the first word that is a program and not the value of an option.
+    After a launcher, the application is the first word that is a program and not the value of an option. Commands such as
+    taskset may stand before the launcher.
 
     Raises
     ------
@@ -184,14 +186,22 @@ def split(command: Sequence[str]) -> list[str]:
     if words and shutil.which(words[0]) is None and words[0] != HERE:
         raise CommlensError(f"{words[0]}: no such command")
     if HERE not in words:
-        if not words or not LAUNCHER.fullmatch(Path(words[0]).name):
-            words = [HERE, *words]
-        else:
-            words = words[:1] + _split_launch(words[1:])
+        at = _launcher_at(words)
+        words = [HERE, *words] if at is None else words[: at + 1] + _split_launch(words[at + 1 :])
     for i, word in enumerate(words):
         if word == HERE and i + 1 < len(words) and Path(words[i + 1]).name == "commlens-run":
             raise CommlensError("omit commlens-run: it is added where it is needed")
     return words
+
+
+def _launcher_at(words: Sequence[str]) -> int | None:
+    """Return where the launcher is: the first word, or a later one behind a command that only starts another."""
+    is_launcher = [LAUNCHER.fullmatch(Path(word).name) is not None for word in words]
+    if any(is_launcher[:1]):
+        return 0
+    if words and Path(words[0]).name in STARTERS and True in is_launcher:
+        return is_launcher.index(True)
+    return None
 
 
 def _split_launch(words: list[str]) -> list[str]:
