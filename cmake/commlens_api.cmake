@@ -20,8 +20,10 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/commlens)
 set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(TARGETS commlens-api EXPORT commlens-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT api)
-install(FILES include/commlens/commlens.h include/commlens/commlens.hpp
+install(FILES include/commlens/commlens.h include/commlens/commlens.hpp include/commlens/tinyprof.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/commlens COMPONENT api)
+install(FILES include/commlens/tinyprof/events.hpp include/commlens/tinyprof/profiler.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/commlens/tinyprof COMPONENT api)
 install(FILES fortran/commlens.f90 DESTINATION ${fortran_folder} COMPONENT api)
 # For PYTHONPATH, with any version of Python: what a program imports needs the standard library only.  All of the package,
 # because a reader that is started with this PYTHONPATH finds it there, too.

@@ -10,6 +10,7 @@ module commlens
 
   public :: commlens_begin, commlens_end, commlens_region, commlens_region_t
   public :: commlens_loop_begin, commlens_loop_iteration, commlens_loop_end, COMMLENS_LOOP_SUM, COMMLENS_LOOP_EACH
+  public :: commlens_iteration_begin
   public :: commlens_metric, commlens_metric_t, commlens_record, commlens_tag
   public :: commlens_version, commlens_active, commlens_pause, commlens_resume, commlens_reset, commlens_flush
   public :: commlens_flush_to, commlens_watch, commlens_watch_t, commlens_watch_start, commlens_watch_stop
@@ -102,6 +103,12 @@ module commlens
     end subroutine
 
     subroutine commlens_loop_iteration() bind(C, name="commlens_loop_iteration")
+    end subroutine
+
+    subroutine commlens_iteration_begin_f(name, mode, number)
+      import :: c_int
+      character(len=*), intent(in) :: name
+      integer(c_int), intent(in) :: mode, number
     end subroutine
 
     subroutine commlens_metric_f(name, unit, metric)
@@ -216,6 +223,13 @@ contains
     chosen = COMMLENS_LOOP_SUM
     if (present(mode)) chosen = int(mode, c_int)
     call commlens_loop_begin_f(name, chosen)
+  end subroutine
+
+  ! number: of the iteration, from 0.
+  subroutine commlens_iteration_begin(name, mode, number)
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: mode, number
+    call commlens_iteration_begin_f(name, int(mode, c_int), int(number, c_int))
   end subroutine
 
   function commlens_metric(name, unit) result(metric)

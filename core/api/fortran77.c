@@ -22,6 +22,8 @@
 #define commlens_loop_begin(name, mode) commlens_loop_begin_at(name, mode, __builtin_return_address(0))
 #define commlens_loop_iteration() commlens_loop_iteration_at(__builtin_return_address(0))
 #define commlens_loop_end(name) commlens_end_at(name, __builtin_return_address(0))
+#define commlens_iteration_begin(name, mode, number) \
+  commlens_iteration_begin_at(name, mode, number, __builtin_return_address(0))
 #else
 #define commlens_watch_number(comm, kind) commlens_watch(0, kind)
 int commlens_reorder_number(int comm, int* newcomm, const void* place);
@@ -82,6 +84,12 @@ PROCEDURE(commlens_loop_iteration_f, COMMLENS_LOOP_ITERATION_F, (void)) { commle
 PROCEDURE(commlens_loop_end_f, COMMLENS_LOOP_END_F, (const char* name, int length)) {
   char text[text_size];
   commlens_loop_end(c_text(text, name, length));
+}
+
+PROCEDURE(commlens_iteration_begin_f, COMMLENS_ITERATION_BEGIN_F,
+          (const char* name, const int* mode, const int* number, int length)) {
+  char text[text_size];
+  commlens_iteration_begin(c_text(text, name, length), *mode, *number);
 }
 
 PROCEDURE(commlens_metric_f, COMMLENS_METRIC_F,

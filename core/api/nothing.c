@@ -22,6 +22,7 @@ void commlens_end_region(commlens_region_t region) {}
 void commlens_loop_begin(const char* name, int mode) {}
 void commlens_loop_iteration(void) {}
 void commlens_loop_end(const char* name) {}
+void commlens_iteration_begin(const char* name, int mode, long number) {}
 
 commlens_metric_t commlens_metric(const char* name, const char* unit) { return 0; }
 void commlens_record(commlens_metric_t metric, double value) {}

@@ -17,6 +17,7 @@ void commlens_begin_region_at(commlens_region_t region, const void* place);
 void commlens_end_region_at(commlens_region_t region, const void* place);
 void commlens_loop_begin_at(const char* name, int mode, const void* place);
 void commlens_loop_iteration_at(const void* place);
+void commlens_iteration_begin_at(const char* name, int mode, long number, const void* place);
 
 /* For a communicator given as its Fortran integer handle. */
 commlens_watch_t commlens_watch_number(int comm, int kind);

@@ -192,6 +192,18 @@ void begin_iteration(Thread& thread, Site site) noexcept {
   loop.iteration_start = counted_time(begin);
 }
 
+void begin_numbered_iteration(Thread& thread, const Called& name, Site site, Opened kind, long number) noexcept {
+  begin_region(thread, name, site, kind);
+  // Without a frame for the loop there is none for the iteration, either.
+  if (thread.regions == nullptr || thread.regions->beyond != 0) return;
+  begin_iteration(thread, site);
+  const RegionUpdate updating_regions(thread);
+  Frame& loop = thread.regions->frames[thread.regions->depth];
+  if (!updating_regions || !loop.keeps_apart || loop.iterations != 1) return;
+  loop.iteration =
+      number >= 0 && number < static_cast<long>(region_limits.iterations) ? static_cast<std::int32_t>(number) : -1;
+}
+
 void end_regions(Thread& thread) noexcept {
   Regions* const regions = thread.regions;
   const RegionUpdate updating_regions(thread);

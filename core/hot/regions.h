@@ -230,6 +230,9 @@ void begin_region(Thread& thread, const Called& name, Site site, Opened kind) no
 void end_region(Thread& thread, const Called& name, Site site) noexcept;
 void begin_iteration(Thread& thread, Site site) noexcept;
 
+// Begins a loop at its iteration `number`, from 0; the end of the loop ends the iteration.
+void begin_numbered_iteration(Thread& thread, const Called& name, Site site, Opened kind, long number) noexcept;
+
 // Ends all open regions of a thread that ends.
 void end_regions(Thread& thread) noexcept;
 

@@ -106,6 +106,12 @@ void commlens_loop_iteration_at(const void* place) {
   if (is_on()) begin_iteration(this_thread(), site_of(place));
 }
 
+void commlens_iteration_begin_at(const char* name, int mode, long number, const void* place) {
+  if (!is_on()) return;
+  const Opened kind = mode == COMMLENS_LOOP_EACH ? Opened::loop_one_by_one : Opened::loop_as_sum;
+  begin_numbered_iteration(this_thread(), called(name), site_of(place), kind, number);
+}
+
 COMMLENS_PUBLIC void commlens_begin(const char* name) { commlens_begin_at(name, COMMLENS_PLACE); }
 COMMLENS_PUBLIC void commlens_end(const char* name) { commlens_end_at(name, COMMLENS_PLACE); }
 COMMLENS_PUBLIC void commlens_begin_region(commlens_region_t region) {
@@ -116,6 +122,9 @@ COMMLENS_PUBLIC void commlens_loop_begin(const char* name, int mode) {
   commlens_loop_begin_at(name, mode, COMMLENS_PLACE);
 }
 COMMLENS_PUBLIC void commlens_loop_iteration(void) { commlens_loop_iteration_at(COMMLENS_PLACE); }
+COMMLENS_PUBLIC void commlens_iteration_begin(const char* name, int mode, long number) {
+  commlens_iteration_begin_at(name, mode, number, COMMLENS_PLACE);
+}
 COMMLENS_PUBLIC void commlens_loop_end(const char* name) { commlens_end_at(name, COMMLENS_PLACE); }
 
 COMMLENS_PUBLIC commlens_region_t commlens_region(const char* name) {

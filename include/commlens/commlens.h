@@ -65,6 +65,12 @@ COMMLENS_API void commlens_loop_begin(const char* name, int mode);
 COMMLENS_API void commlens_loop_iteration(void);
 COMMLENS_API void commlens_loop_end(const char* name);
 
+/* Begins iteration `number`, counted from 0, of a loop, and with it the loop; commlens_end(name) ends both.  For
+ * programs whose iterations are scopes, so that no place in the program is the end of the loop.  Iterations of one loop
+ * are counted together as those of the functions above; its own calls are then the iterations.  A loop outside all
+ * regions is a new execution with each iteration. */
+COMMLENS_API void commlens_iteration_begin(const char* name, int mode, long number);
+
 /* ---- metrics and tags ---- */
 
 /* Returns the handle of a metric: a number that the program records, such as memory in use, a residual or cells

@@ -77,6 +77,24 @@ class loop {
   commlens_region_t handle_;
 };
 
+// One iteration of a loop, `number` from 0, that ends with the scope of this object: for programs that have no scope
+// around their loop, as with a function for each step.
+class iteration {
+ public:
+  COMMLENS_KEEP explicit iteration(const char* name, long number, loop_mode mode = sum) noexcept
+      : handle_(commlens_region(name)) {
+    commlens_iteration_begin(name, mode, number);
+  }
+  COMMLENS_KEEP explicit iteration(const std::string& name, long number, loop_mode mode = sum) noexcept
+      : iteration(name.c_str(), number, mode) {}
+  ~iteration() { commlens_end_region(handle_); }
+  iteration(const iteration&) = delete;
+  iteration& operator=(const iteration&) = delete;
+
+ private:
+  commlens_region_t handle_;
+};
+
 // A metric: a number that the program records.  Objects with the same name and unit are the same metric; copies cost
 // nothing.
 class metric {

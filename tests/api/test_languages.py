@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -244,6 +245,126 @@ def test_nothing_in_c_plus_plus_throws(kit: Kit) -> None:
     kit.build(source)
 
 
+def test_an_iteration_may_be_a_scope(kit: Kit) -> None:
+    source = kit.write(
+        "iterations.cpp",
+        """
+        #include <commlens/commlens.hpp>
+        int main() {
+          for (int i = 0; i < 2; ++i) {
+            const commlens::iteration step("steps", i, commlens::each);
+            const commlens::iteration sweep(std::string("sweeps"), 7);
+          }
+        }
+        """,
+    )
+    fortran = kit.write(
+        "iterations.f90",
+        """
+        use commlens
+        integer :: i
+        do i = 0, 1
+          call commlens_iteration_begin('steps ', COMMLENS_LOOP_EACH, i)
+          call commlens_iteration_begin('sweeps', COMMLENS_LOOP_SUM, 7)
+          call commlens_end('sweeps')
+          call commlens_end('steps')
+        end do
+        end
+        """,
+    )
+    for program in (source, fortran):
+        assert nested(kit.both(kit.build(program)).calls, 0) == [
+            line
+            for i in range(2)
+            for line in (f"iteration {i} of steps 1", "iteration 7 of sweeps 0", "end sweeps", "end steps")
+        ]
+
+
+TINYPROF = """
+        #include <{header}>
+        {profiler}
+        int main() {{
+          {start}
+          for (int run = 0; run < 2; ++run) {{
+            {context};
+            Events whole({first}"main"{common}, "COMP");
+            for (int i = 0; i < 2; ++i) {{
+              Events step({first}"steps"{common}, 1, i);
+              Events sum({first}"sweeps"{common}, "COMM", 2, i);
+            }}
+            {{ Events part({first}"part"{common}); }}
+          }}
+          {end}
+        }}
+"""
+TINYPROF_FORMS = {
+    # One for the program, with the flag of a common event.
+    "static": {
+        "header": "events.hpp",
+        "profiler": "",
+        "start": 'std::string file = "out"; Profiler::start(file, 0, 0, 4, 2, 1, 4 / 16);',
+        "context": 'Profiler::set_context("", run)',
+        "first": "",
+        "common": ", 1",
+        "end": "Profiler::dump();",
+    },
+    # An object by address; the path of an enclosing region.
+    "object": {
+        "header": "profiler.hpp",
+        "profiler": '#include "events.hpp"\nProfiler p("out", 2.5, 0, 4, 2);',
+        "start": "",
+        "context": 'p.set_context("app>phase", run, 1, 0)',
+        "first": "&p, ",
+        "common": ", 0",
+        "end": 'p.set_context("", 0, 1); p.dump();',
+    },
+    # The first form: an object by value, and no flag.
+    "value": {
+        "header": "commlens/tinyprof.hpp",
+        "profiler": "",
+        "start": 'Profiler p("out", 0, 0, 4, 2);',
+        "context": 'p.set_context("", run, 0)',
+        "first": "p, ",
+        "common": "",
+        "end": "p.dump();",
+    },
+}
+
+
+@pytest.mark.parametrize("form", TINYPROF_FORMS)
+def test_a_program_with_the_annotations_of_tinyprof_compiles_unchanged(kit: Kit, form: str) -> None:
+    source = kit.write("tinyprof.cpp", TINYPROF.format(**TINYPROF_FORMS[form]))
+    program = kit.build(source, f"-I{kit.prefix}/include/commlens/tinyprof")
+    around = ["app", "phase"] if form == "object" else []
+    opened, closed = [f"begin {name}" for name in around], [f"end {name}" for name in reversed(around)]
+    iterations = [
+        line
+        for i in range(2)
+        for line in (
+            f"iteration {i} of steps 1",
+            f"iteration {i} of sweeps 0",
+            "tag tag=COMM",
+            "end sweeps",
+            "end steps",
+        )
+    ]
+    run = [*opened, "begin main", "tag tag=COMP", *iterations, "begin part", "end part", "end main", *closed]
+    assert nested(kit.both(program).calls, 0) == [*run, *run, "flush"]
+
+
+def test_the_example_of_the_guide_for_tinyprof_runs(kit: Kit) -> None:
+    guide = (ROOT / "docs/guide/adopt.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"^```cpp\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    program = kit.build(kit.write("guide.cpp", snippet), f"-I{kit.prefix}/include/commlens/tinyprof")
+    execution = [
+        "begin solve",
+        "tag tag=COMP",
+        *[line for i in (0, 1) for line in (f"iteration {i} of time steps 1", "end time steps")],
+        "end solve",
+    ]
+    assert nested(kit.both(program).calls, 0) == [*execution, *execution, "flush"]
+
+
 def test_two_regions_of_a_scope_and_a_header_in_two_files_are_no_conflict(kit: Kit) -> None:
     other = kit.write(
         "other.cpp", '#include <commlens/commlens.hpp>\nvoid other() { COMMLENS_REGION("other"); }\n'
@@ -288,6 +409,7 @@ def test_the_sources_bind_to_no_file_outside_the_installation(prefix: Path) -> N
     for file in (
         "include/commlens/commlens.h",
         "include/commlens/commlens.hpp",
+        "include/commlens/tinyprof.hpp",
         "share/commlens/commlens.f90",
     ):
         name = Path(file)

@@ -112,6 +112,46 @@ def test_all_languages_have_the_same_entries(mpi: Mpi, language: str) -> None:
     assert "commlens: rank" not in result.stderr
 
 
+def test_the_annotations_of_tinyprof_give_its_entries(mpi: Mpi) -> None:
+    """Iterations that are scopes: counted separately or together, and what follows a loop is not part of it."""
+    api = ROOT / "build" / "release" / "lib"
+    libs = (f"-L{api}", "-lcommlens-api", f"-Wl,-rpath,{api}")
+    flags = (f"-I{ROOT / 'include/commlens/tinyprof'}",)
+    result = mpi.run(RANKS, [mpi.compile("tinyprof.cpp", "c++", *libs, flags=flags)])
+    assert (result.rc, result.stdout) == (0, ""), result
+    assert "commlens: rank" not in result.stderr
+    profile = result.open()
+    profile.check()
+    parts = {
+        "main": [-1],
+        "main/steps/exchange": [0, 1, 2],
+        "main/steps/exchange/comm": [0, 1, 2],
+        "main/steps/sweeps": [0, 1, 2],
+        "main/steps/sweeps/update": [0, 1, 2],
+    }
+    loop = [("main/steps", execution, -1, rank, 3) for execution in (0, 1) for rank in range(RANKS)]
+    assert entries(profile, "region_time", "calls") == sorted(expected(parts) + loop)
+    together = [
+        ("main/steps/sweeps", execution, -1, rank, 3) for execution in (0, 1) for rank in range(RANKS)
+    ]
+    assert entries(profile, "loop_time", "iterations") == sorted(
+        expected({"main/steps": [0, 1, 2]}) + together
+    )
+    barriers = profile.rows(
+        "SELECT path, SUM(calls) AS calls FROM region_operation o JOIN region_path p ON p.region = o.region "
+        "JOIN op ON op.id = o.op WHERE op.name = 'MPI_Barrier' GROUP BY path ORDER BY path"
+    )
+    assert [tuple(row.values()) for row in barriers] == [
+        ("main", 2 * RANKS), ("main/steps/exchange/comm", 6 * RANKS),
+    ]  # fmt: skip
+    tags = profile.rows(
+        "SELECT path, name, value FROM tag JOIN region_path p ON p.region = tag.region ORDER BY 1"
+    )
+    assert [tuple(row.values()) for row in tags] == [
+        ("main", "tag", "COMP"), ("main/steps/exchange/comm", "tag", "COMM"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("language", ["C", "use mpi", "Fortran 77"])
 def test_what_does_not_match_is_said_with_places_in_the_program(mpi: Mpi, language: str) -> None:
     """Not with those in a library through which the call comes."""

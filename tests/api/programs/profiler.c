@@ -80,6 +80,9 @@ void commlens_end(const char* name) {
 void commlens_loop_begin(const char* name, int mode) { say("loop %s %d", commlens_region(name)->text, mode); }
 void commlens_loop_iteration(void) { say("iteration"); }
 void commlens_loop_end(const char* name) { commlens_end(name); }
+void commlens_iteration_begin(const char* name, int mode, long number) {
+  say("iteration %ld of %s %d", number, commlens_region(name)->text, mode);
+}
 
 commlens_metric_t commlens_metric(const char* name, const char* unit) {
   struct commlens_metric* const made = malloc(sizeof *made);

@@ -44,6 +44,55 @@ TEST(regions_deeper_than_there_are_frames_count_as_part_of_the_last) {
   });
 }
 
+TEST(an_iteration_that_is_a_scope_has_the_number_it_is_given) {
+  in_process([] {
+    Thread& thread = this_thread();
+    const Called main = called("main"), steps = called("steps"), sums = called("sums"), inner = called("inner");
+    begin_region(thread, main, 1, Opened::region);
+    const long most = max_iteration;
+    for (const long number : {0L, 1L, 1L, 7L, most - 1, most, most + 1, -1L}) {
+      begin_numbered_iteration(thread, steps, 1, Opened::loop_one_by_one, number);
+      begin_numbered_iteration(thread, sums, 1, Opened::loop_as_sum, number);
+      begin_region(thread, inner, 1, Opened::region);
+      test_clock::go_on(5);
+      end_region(thread, inner, 1);
+      end_region(thread, sums, 1);
+      test_clock::go_on(2);
+      end_region(thread, steps, 1);
+      test_clock::go_on(1);
+    }
+    end_region(thread, main, 1);
+    const Recorded recorded = recorded_by(thread);
+    const std::string loop = "main/<steps>", sum = loop + "/<sums>", part = sum + "/inner";
+    CHECK_EQ(recorded.times.at({"main", 0, -1}), (Sum{1, 0, 64, 64, 64, 56, 0}));
+    CHECK_EQ(recorded.times.at({loop, 0, -1}), (Sum{8, 0, 56, 7, 7, 40, 0}));
+    const auto last = static_cast<std::int32_t>(most - 1);
+    for (const auto& [number, times] : {std::pair{0, 1u}, {1, 2u}, {7, 1u}, {last, 1u}, {-1, 3u}}) {
+      CHECK_EQ(recorded.iterations.at({loop, 0, number}), (Sum{times, 0, times * 7, 7, 7, times * 5, 0}));
+      CHECK_EQ(recorded.times.at({part, 0, number}), (Sum{times, 0, times * 5, 5, 5, 0, 0}));
+    }
+    CHECK_EQ(recorded.iterations.at({sum, 0, -1}), (Sum{8, 0, 40, 5, 5, 40, 0}));
+    CHECK_EQ(recorded.iterations.size(), std::size_t{6});
+    CHECK(notices().empty());
+  });
+}
+
+TEST(an_iteration_that_is_a_scope_beyond_the_frames_is_not_counted) {
+  in_process([] {
+    Thread& thread = this_thread();
+    const Called outer = called("outer"), steps = called("steps");
+    for (std::uint32_t i = 0; i < Regions::most_frames; ++i) begin_region(thread, outer, 1, Opened::region);
+    begin_numbered_iteration(thread, steps, 1, Opened::loop_one_by_one, 3);
+    test_clock::go_on(1);
+    CHECK_EQ(thread.regions->beyond, 1u);
+    end_region(thread, steps, 1);
+    CHECK_EQ(thread.regions->beyond, 0u);
+    for (std::uint32_t i = 0; i < Regions::most_frames; ++i) end_region(thread, outer, 1);
+    CHECK_EQ(thread.regions->depth, 0u);
+    CHECK(recorded_by(thread).iterations.empty());
+  });
+}
+
 TEST(regions_beyond_those_told_apart_are_others_and_no_time_is_lost_or_counted_twice) {
   in_process([] {
     Thread& thread = this_thread();
