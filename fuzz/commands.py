@@ -71,6 +71,10 @@ def commands() -> list[tuple[str, ...]]:
     ]
     found += [("matrix", "{profile}", "--kind", "all", "--to", OUT + ending) for ending in ENDINGS]
     found += [("matrix", "{profile}", "--what", "messages", *options) for options in SELECTIONS]
+    found += [
+        ("metrics", "{profile}", *options, "--format", style)
+        for options, style in product(((), ("--series",)), STYLES)
+    ]
     found += [("algorithms", "{profile}", "--format", style) for style in STYLES]
     found += [("algorithms", "{profile}", "--tree", "1")]
     found += [("tune", "{profile}", "--format", style) for style in STYLES]

@@ -46,6 +46,7 @@ enum class Option {
   paused,
   executions,
   iterations,
+  metric_series,
   pcontrol,
 };
 
@@ -80,6 +81,7 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_PAUSED", "paused", "0", OptionType::bool_, false, ""},
     {"COMMLENS_EXECUTIONS", "executions", "16", OptionType::number_, false, ""},
     {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
+    {"COMMLENS_METRIC_SERIES", "metric_series", "0", OptionType::number_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
 inline constexpr int option_count = 31;

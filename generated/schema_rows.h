@@ -328,6 +328,33 @@ struct MetricValue {
   }
 };
 
+struct MetricSeries {
+  static constexpr char table[] = "metric_series";
+  static constexpr char values[] = "(\"metric\", \"rank\", \"thread\", \"number\", \"time_ns\", \"region\", \"execution\", \"iteration\", \"value\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  Integer metric;
+  Integer rank;
+  Integer thread;
+  Integer number;
+  Integer time_ns;
+  Integer region;
+  Integer execution;
+  Integer iteration;
+  Real value;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("metric_series.metric", metric);
+    visit("metric_series.rank", rank);
+    visit("metric_series.thread", thread);
+    visit("metric_series.number", number);
+    visit("metric_series.time_ns", time_ns);
+    visit("metric_series.region", region);
+    visit("metric_series.execution", execution);
+    visit("metric_series.iteration", iteration);
+    visit("metric_series.value", value);
+  }
+};
+
 struct Tag {
   static constexpr char table[] = "tag";
   static constexpr char values[] = "(\"region\", \"name\", \"value\") VALUES (?, ?, ?)";

@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 14;
+inline constexpr int schema_version = 15;
 inline constexpr int application_id = 1129073742;
 
 // Turns an empty database into an empty profile: identification and tables.
 inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 14;
+    R"sql(PRAGMA user_version = 15;
 )sql"
     R"sql(CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI library and options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -159,6 +159,19 @@ inline constexpr char tables_sql[] =
   last REAL, -- Last value, or NULL. With several threads, that of the first of them.
   not_finite INTEGER, -- Number of values that were NaN or infinite. No other column contains them.
   PRIMARY KEY (metric, region, execution, iteration, rank)
+) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE metric_series ( -- Values of the metrics in the order in which each thread recorded them (COMMLENS_METRIC_SERIES). A thread stores all of them until that number is reached; then every second one, every fourth, and so on. They are therefore evenly spaced over the run, and the distance between two numbers is a power of two. Empty unless the option is set, and in a profile of summary detail.
+  metric INTEGER REFERENCES metric(id), -- The metric.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- Number of the thread, from 0, in the order of their first calls.
+  number INTEGER, -- Position among the finite values that this thread recorded of the metric, from 0.
+  time_ns INTEGER, -- [ns] Time at which it was recorded, since MPI_Init returned; 0 before that.
+  region INTEGER REFERENCES region(id), -- Innermost region, or 0.
+  execution INTEGER, -- As in region_time; 0 outside all regions.
+  iteration INTEGER, -- As in region_time.
+  value REAL, -- The value, in the unit of the metric.
+  PRIMARY KEY (metric, rank, thread, number)
 ) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE tag ( -- Tags that the application attached to regions with commlens_tag(): COMP, IO. A tag has one row per value.
@@ -353,7 +366,7 @@ inline constexpr char tables_sql[] =
 inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 14;
+    R"sql(PRAGMA user_version = 15;
 )sql"
     R"sql(CREATE TABLE meta (key TEXT,value TEXT,PRIMARY KEY (key)) WITHOUT ROWID;
 )sql"
@@ -382,6 +395,8 @@ inline constexpr char bare_tables_sql[] =
     R"sql(CREATE TABLE metric (id INTEGER PRIMARY KEY,name TEXT,unit TEXT);
 )sql"
     R"sql(CREATE TABLE metric_value (metric INTEGER REFERENCES metric(id),region INTEGER REFERENCES region(id),execution INTEGER,iteration INTEGER,rank INTEGER REFERENCES rank(rank),count INTEGER,sum REAL,min REAL,max REAL,last REAL,not_finite INTEGER,PRIMARY KEY (metric, region, execution, iteration, rank)) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE metric_series (metric INTEGER REFERENCES metric(id),rank INTEGER REFERENCES rank(rank),thread INTEGER,number INTEGER,time_ns INTEGER,region INTEGER REFERENCES region(id),execution INTEGER,iteration INTEGER,value REAL,PRIMARY KEY (metric, rank, thread, number)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE tag (region INTEGER REFERENCES region(id),name TEXT,value TEXT,PRIMARY KEY (region, name, value)) WITHOUT ROWID;
 )sql"

@@ -36,6 +36,8 @@ allowed=(
   count_arrival count_received_anew count_late slot_to_fill grow_call_cache
   # Regions: counting, the first region of a thread, the first use of a name, and notices.
   pauses region_limits regions_are_closed loop_scale enter_regions meet_region too_deep end_of_another loop_of_iteration
+  # The first value of a metric, with COMMLENS_METRIC_SERIES.
+  add_series
   # Rare: the first call of an entry, a thread or a key; a longer array or more requests than ever before.
   commlens_bind commlens_bind_fortran enter_thread add_cell grow_scratch RequestTable::open_level
   # Rare: the first completion call for this set of communicators.

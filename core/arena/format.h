@@ -18,7 +18,7 @@
 namespace commlens::arena {
 
 inline constexpr char magic[8] = {'C', 'L', 'A', 'R', 'E', 'N', 'A', '\n'};
-inline constexpr std::uint32_t version = 9;
+inline constexpr std::uint32_t version = 10;
 inline constexpr std::uint64_t alignment = 64;
 inline constexpr std::uint64_t header_bytes = 4096;
 
@@ -42,8 +42,9 @@ enum class Kind : std::uint32_t {
   peers = 10,     // an array of PeerCell (hot/peer_cell.h), like cells
   samples = 11,   // an array of SampleChunk (hot/samples.h)
   messages = 12,  // an array of MessageChunk (hot/messages.h)
+  series = 13,    // a Series and its values (hot/series.h), of the thread with this number
 };
-inline constexpr Kind last_kind = Kind::messages;
+inline constexpr Kind last_kind = Kind::series;
 
 // Why the process ended, as far as it could record that.  A fatal signal is stored as `signal` plus its number.
 enum class State : std::uint32_t {

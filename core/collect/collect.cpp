@@ -38,6 +38,7 @@ bool outline(Group& group, const Contribution& own, Outline& result) {
   if (own.counted) {
     const CountedRegions& regions = own.counted->regions;
     values[cells] = own.counted->cells.size() + regions.times.size() + regions.loops.size() + regions.values.size();
+    for (const auto& [of, values_of] : regions.series) values[cells] += values_of.size();
     values[strata] = own.counted->samples.size();
     values[channels] = own.counted->messages.size();
     slices = SliceRows(*own.counted);

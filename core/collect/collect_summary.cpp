@@ -46,6 +46,7 @@ bool write_summary(const Destination& destination, int ranks, Profile& profile, 
   profile.loop_rows.clear();
   profile.loop_bins.clear();
   profile.metric_rows.clear();
+  profile.series_rows.clear();
   profile.finish();
   profile.lines = summary.lines(profile);
   for (Catalogue::KeyFacts& key : profile.keys) key.calls = key.bytes_sent = key.bytes_received = key.noncontiguous = 0;

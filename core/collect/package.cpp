@@ -222,6 +222,7 @@ class Package {
     write_slices(slices, slices_folded);
     write_positions();
     write(out_, counted_.regions, scale_);
+    write_series();
     write(out_, is_summary_ ? Peers() : counted_.peers, slices.width);
     write_samples();
     write_channels();
@@ -337,6 +338,25 @@ class Package {
       out_.number(scale_.ns(entry.time));
       out_.number(entry.bytes_sent);
       out_.number(entry.bytes_received);
+    }
+  }
+
+  void write_series() {
+    const auto& all = counted_.regions.series;
+    out_.number(is_summary_ ? 0 : all.size());
+    for (auto entry = all.begin(); !is_summary_ && entry != all.end(); ++entry) {
+      const auto& [of, values] = *entry;
+      out_.number(of.first);
+      out_.number(of.second);
+      out_.number(values.size());
+      std::uint64_t before = 0;
+      for (const auto& [number, value] : values) {
+        write_place(out_, value.key);
+        out_.number(number - before);
+        out_.number(since_start(value.time));
+        out_.real(value.value);
+        before = number;
+      }
     }
   }
 

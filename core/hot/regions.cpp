@@ -3,6 +3,8 @@
 
 #include <immintrin.h>
 
+#include "core/hot/series.h"
+
 namespace commlens {
 namespace {
 
@@ -213,9 +215,19 @@ void end_regions(Thread& thread) noexcept {
   while (regions->depth > 0) close(thread, *regions, end);
 }
 
+namespace {
+
+void store_value(Thread& thread, RegionKey key, std::uint64_t metric, double value) noexcept {
+  Series** const all = thread.regions->series;
+  Series* series = all == nullptr || metric > most_metrics ? nullptr : all[metric];
+  if (__builtin_expect(series == nullptr, 0)) series = add_series(thread, metric);
+  if (series != nullptr) add_value(*series, key, now(), value);
+}
+
 // Our sums may raise floating-point exceptions, for which the application may have enabled traps, or whose flags it may
 // read.  This function therefore masks traps and restores the flags.
-void record_value(Thread& thread, std::uint64_t metric, double value) noexcept {
+template <bool in_series>
+inline __attribute__((always_inline)) void add_to_metric(Thread& thread, std::uint64_t metric, double value) noexcept {
   const RegionUpdate updating_regions(thread);
   if (__builtin_expect(!updating_regions, 0)) return;
   Regions* const regions = thread.regions != nullptr ? thread.regions : enter_regions(thread);
@@ -240,6 +252,16 @@ void record_value(Thread& thread, std::uint64_t metric, double value) noexcept {
   cell.last = value;
   ++cell.count;
   if (has_traps || _mm_getcsr() != flags) _mm_setcsr(flags);  // only if needed: this is slow
+  if constexpr (in_series) store_value(thread, key, metric, value);
+}
+
+}  // namespace
+
+void record_value(Thread& thread, std::uint64_t metric, double value) noexcept {
+  add_to_metric<false>(thread, metric, value);
+}
+void record_in_series(Thread& thread, std::uint64_t metric, double value) noexcept {
+  add_to_metric<true>(thread, metric, value);
 }
 
 }  // namespace commlens

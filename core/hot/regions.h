@@ -20,6 +20,7 @@ struct Name {
   char text[256];  // zero-terminated
 };
 inline constexpr std::size_t most_name_bytes = sizeof Name::text - 1;
+inline constexpr std::uint32_t most_metrics = 1u << 10;  // the last number is shared by all further metrics
 
 inline std::uint64_t word_at(const char* text) noexcept {
   std::uint64_t word;
@@ -138,6 +139,8 @@ struct alignas(64) Frame {
   Ticks iteration_start, iteration_nested, iteration_mpi;
 };
 
+struct Series;  // hot/series.h
+
 struct Regions {
   static constexpr std::uint32_t most_frames = 128;
   std::uint32_t depth;   // of the innermost open region; frames[0] is the whole program
@@ -149,6 +152,7 @@ struct Regions {
   TableOf<RegionCell> cells;
   TableOf<MetricCell> metrics;
   TableOf<LoopCell> loops;
+  Series** series;  // by number of the metric; null: none yet
   Frame frames[most_frames + 1];
 };
 
@@ -210,9 +214,10 @@ class RegionUpdate {
   bool may_;
 };
 
-// Limits that the user set: executions and iterations with cells of their own.
+// Limits that the user set: executions and iterations with cells of their own, and values in the series of a metric.
 struct RegionLimits {
   std::uint32_t executions, iterations;
+  std::uint32_t values;  // even; 0: no series
 };
 extern RegionLimits region_limits;
 
@@ -238,6 +243,10 @@ void end_regions(Thread& thread) noexcept;
 
 // Records a value of metric number `metric` in the current region.
 void record_value(Thread& thread, std::uint64_t metric, double value) noexcept;
+
+// The same, and stores the value in the series of the metric.  A function of its own, so that record_value() costs
+// nothing for it.  pre: region_limits.values is not 0.
+void record_in_series(Thread& thread, std::uint64_t metric, double value) noexcept;
 
 // ---- cold (state/regions.cpp) ----
 

@@ -23,7 +23,7 @@
 namespace commlens {
 namespace {
 
-enum State : int { unknown, on, off };
+enum State : int { unknown, on, off, on_with_series };  // with_series: COMMLENS_METRIC_SERIES
 std::atomic<int> state{unknown};
 
 // Starts counting at the first call of the interface, possibly before an MPI library is loaded.  Returns whether calls
@@ -32,13 +32,14 @@ __attribute__((noinline)) bool start() noexcept {
   read_options();
   const bool counts = options().on(Option::enable) && prepare_counting();
   int expected = unknown;
-  state.compare_exchange_strong(expected, counts ? on : off);
-  return state.load() == on;
+  const State active = region_limits.values == 0 ? on : on_with_series;
+  state.compare_exchange_strong(expected, counts ? active : off);
+  return state.load() != off;
 }
 
 inline bool is_on() noexcept {
   const int now = state.load(std::memory_order_relaxed);
-  return __builtin_expect(now == on, 1) || (now == unknown && start());
+  return __builtin_expect(now == on, 1) || now == on_with_series || (now == unknown && start());
 }
 
 constexpr char no_name[] = "(no name)";
@@ -75,6 +76,11 @@ void check_annotations() {
 
 bool is_annotating() noexcept { return is_on(); }
 void stop_annotating() noexcept { state.store(off); }
+
+void record_metric(std::uint64_t metric, double value) noexcept {
+  if (!is_on()) return;
+  (state.load() == on_with_series ? record_in_series : record_value)(this_thread(), metric, value);
+}
 
 }  // namespace commlens
 
@@ -139,7 +145,12 @@ COMMLENS_PUBLIC commlens_metric_t commlens_metric(const char* name, const char* 
 
 COMMLENS_PUBLIC void commlens_record(commlens_metric_t metric, double value) {
   const auto number = reinterpret_cast<std::uint64_t>(metric);
-  if (number != 0 && is_on()) record_value(this_thread(), number, value);
+  if (number == 0) return;
+  if (__builtin_expect(state.load(std::memory_order_relaxed) == on, 1)) {
+    record_value(this_thread(), number, value);
+  } else {
+    record_metric(number, value);
+  }
 }
 
 COMMLENS_PUBLIC void commlens_tag(const char* name, const char* value) {

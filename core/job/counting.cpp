@@ -15,6 +15,7 @@
 #include "core/state/peers.h"
 #include "core/state/regions.h"
 #include "core/state/samples.h"
+#include "core/state/series.h"
 
 namespace commlens {
 
@@ -43,6 +44,7 @@ bool prepare_counting() noexcept try {
   choose_frames(options().on(Option::callsites) ? options().number(Option::frames) : 0);
   choose_regions(options().text(Option::regions), options().number(Option::executions),
                  options().number(Option::iterations));
+  choose_series(options().number(Option::metric_series));
   choose_matrix(options().text(Option::matrix), options().text(Option::matrix_by),
                 options().number(Option::matrix_pairs));
   choose_sampling(options().text(Option::waiting));

@@ -99,7 +99,7 @@ bool of_ipm(int level, const Text& text, Site site) noexcept {
     end(text ? text.called() : innermost, site);
   } else if (level == 0 && text) {  // an event
     const std::uint64_t event = metric_of(text.text(), "events");
-    if (event != 0) record_value(this_thread(), event, 1);
+    if (event != 0) record_metric(event, 1);
   } else {
     return is_switch(level);
   }

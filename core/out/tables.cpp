@@ -446,6 +446,23 @@ void fill_metric_values(Database& db, const Profile& profile) {
   }
 }
 
+void fill_series(Database& db, const Profile& profile) {
+  Insert<rows::MetricSeries> insert(db);
+  for (const Profile::SeriesRow& r : profile.series_rows) {
+    rows::MetricSeries row;
+    row.metric = r.metric;
+    row.rank = r.rank;
+    row.thread = r.thread;
+    row.number = r.number;
+    row.time_ns = r.time;
+    row.region = r.within.region;
+    row.execution = r.within.execution;
+    row.iteration = r.within.iteration;
+    row.value = r.value;
+    insert(row);
+  }
+}
+
 rows::Scope row_of(const Profile& profile, const Profile::Line& line, std::size_t id) {
   rows::Scope row;
   row.id = id;
@@ -510,6 +527,7 @@ void fill_regions(Database& db, const Profile& profile) {
   fill_region_times(db, profile);
   fill_loops(db, profile);
   fill_metric_values(db, profile);
+  fill_series(db, profile);
 }
 
 void fill_peers(Database& db, const Profile& profile) {

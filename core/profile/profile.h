@@ -80,6 +80,17 @@ class Profile : public Catalogue {
     double sum, min, max, last;
   };
 
+  // One value of a metric, of those that a thread recorded one after the other.
+  struct SeriesRow {
+    std::uint32_t metric;  // index
+    int rank;
+    std::uint32_t thread;
+    std::uint64_t number;  // among the finite values of this thread
+    Within within;
+    Ns time;  // after MPI_Init returned
+    double value;
+  };
+
   // Messages of one flow and size between a rank and a peer, or of one shape of collective.
   struct PeerRow {
     std::uint32_t comm;  // index
@@ -164,6 +175,7 @@ class Profile : public Catalogue {
   std::vector<RegionRow> region_rows, loop_rows;  // by (region, execution, iteration, rank); loop_rows: of iterations
   std::vector<LoopRow> loop_bins;                 // by (region, execution, iteration, rank)
   std::vector<MetricRow> metric_rows;             // by (metric, region, execution, iteration, rank)
+  std::vector<SeriesRow> series_rows;             // by (metric, rank, thread, number)
   std::vector<PeerRow> peer_rows;   // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
   std::vector<SampleRow> samples;   // of the ranks of this block
   ChannelEnds channels;             // of the ranks of this block
@@ -198,6 +210,7 @@ class Profile : public Catalogue {
     std::vector<LoopRow> loop_bins;
     std::vector<MetricFacts> metrics;
     std::vector<MetricRow> metric_rows;
+    std::vector<SeriesRow> series_rows;
     std::vector<TagFacts> tags;
     std::vector<NoticeText> notices;
   };
@@ -210,6 +223,7 @@ class Profile : public Catalogue {
   static void read_slices(WireReader& in, RankData& data);
   static void read_last_calls(WireReader& in, RankData& data);
   static void read_regions(WireReader& in, RankData& data);
+  static void read_series(WireReader& in, RankData& data);
   static void read_peers(WireReader& in, RankData& data);
   static void read_samples(WireReader& in, RankData& data);
   static void read_channels_of(WireReader& in, RankData& data);

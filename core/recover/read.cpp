@@ -44,11 +44,6 @@ bool is_counted(const SliceEntry& entry) {
          entry.bytes_sent < beyond_all && entry.bytes_received < beyond_all;
 }
 
-bool is_counted(const RegionCell& cell) {
-  return cell.calls < beyond_all && cell.time < beyond_all && cell.time_min < beyond_all &&
-         cell.time_max < beyond_all && cell.nested <= cell.time && cell.mpi < beyond_all;
-}
-
 bool is_slice_width(Ticks width) {
   const std::uint64_t times = width / first_slice_width;
   return times != 0 && (times & (times - 1)) == 0 && width == times * first_slice_width;
@@ -212,6 +207,7 @@ bool Reader::read_content(const Content& content) {
   take_clocks(header);
   take_cells(segments);
   take_regions(segments);
+  take_series(segments);
   take_peers(segments);
   take_samples(segments);
   take_messages(segments);
@@ -276,37 +272,6 @@ void Reader::take_cell(Cell cell, std::uint32_t thread) {
 void Reader::take_cells(const Segments& segments) {
   segments.each_in<Cell>(Kind::cells,
                          [this](const Cell& cell, const Segments::Segment& s) { take_cell(cell, s.head->number); });
-}
-
-void Reader::take_regions(const Segments& segments) {
-  using Segment = Segments::Segment;
-  segments.each_in<RegionCell>(Kind::regions, [this](const RegionCell& cell, const Segment& s) {
-    if (!is_place(cell.key) || !is_counted(cell)) {
-      is_damaged_ = true;
-      return;
-    }
-    counted_.regions.add(cell);
-    if (counts_iterations(cell.key)) return;
-    SliceEntry& total = totals_[s.head->number][region_slice_key(region_of(cell.key))];
-    total.calls += cell.calls;
-    total.time += cell.time - cell.nested;
-  });
-  segments.each_in<LoopCell>(Kind::loops, [this](const LoopCell& cell, const Segment&) {
-    const bool is_of_all = counts_iterations(cell.key) && iteration_of(cell.key) == -1;
-    if (is_of_all && is_place(cell.key)) {
-      counted_.regions.add(cell);
-    } else {
-      is_damaged_ = true;
-    }
-  });
-  segments.each_in<MetricCell>(Kind::metrics, [this](const MetricCell& cell, const Segment&) {
-    const bool is_known = cell.site != 0 && cell.site < counted_.regions.metrics.size();
-    if (is_place(cell.key) && !counts_iterations(cell.key) && is_known) {
-      counted_.regions.add(cell);
-    } else {
-      is_damaged_ = true;
-    }
-  });
 }
 
 void Reader::take_peers(const Segments& segments) {

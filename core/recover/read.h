@@ -65,6 +65,7 @@ class Reader {
   void take_cell(Cell cell, std::uint32_t thread);
   void take_cells(const Segments& segments);
   void take_regions(const Segments& segments);
+  void take_series(const Segments& segments);
   void take_peers(const Segments& segments);
   void take_samples(const Segments& segments);
   void take_messages(const Segments& segments);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/state/paths.h"
+#include "core/state/series.h"
 #include "core/state/sites.h"
 #include "core/state/sums.h"
 #include "core/state/threads.h"
@@ -45,6 +46,7 @@ Counted counted_here(const Registry& registry, Ticks end) {
       each_cell(t->regions->cells, add);
       each_cell(t->regions->metrics, add);
       each_cell(t->regions->loops, add);
+      each_value(*t, [&](std::uint64_t metric, const SeriesValue& v) { counted.regions.add(metric, t->number, v); });
       counted.regions.add_open(t->regions->frames, t->regions->depth, t->mpi, counted_time(until),
                                pauses.changes.load());
     }

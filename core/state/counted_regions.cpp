@@ -36,6 +36,10 @@ void CountedRegions::add(const MetricCell& cell) {
   value.count += cell.count;
 }
 
+void CountedRegions::add(std::uint64_t metric, std::uint32_t thread, const SeriesValue& value) {
+  series[{metric, thread}].try_emplace(value.number, value);
+}
+
 void CountedRegions::add_open(const Frame* frames, std::uint32_t depth, Ticks mpi, Ticks end, std::uint32_t changes) {
   Ticks within = 0;
   for (std::uint32_t i = depth; i > 0; --i) {

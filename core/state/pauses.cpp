@@ -18,6 +18,7 @@
 #include "core/state/processor_use.h"
 #include "core/state/regions.h"
 #include "core/state/samples.h"
+#include "core/state/series.h"
 #include "core/state/slices.h"
 #include "core/state/threads.h"
 
@@ -203,6 +204,7 @@ void forget_if_asked(Thread& thread) noexcept {
     c.count = c.not_finite = 0;
     c.sum = c.min = c.max = c.last = 0;
   });
+  forget_series(*regions);
   each_cell(regions->loops, [](LoopCell& c) { std::fill(std::begin(c.bins), std::end(c.bins), 0); });
   // Numbers executions from 0 again: the outermost open region becomes the first execution of its kind.
   const std::uint32_t outermost = regions->depth == 0 ? 0 : regions->frames[1].region;

@@ -20,7 +20,7 @@
 
 namespace commlens {
 
-RegionLimits region_limits{max_execution, max_iteration};
+RegionLimits region_limits{max_execution, max_iteration, 0};
 std::uint64_t loop_scale = 0;
 
 namespace {

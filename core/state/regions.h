@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "core/hot/regions.h"
+#include "core/hot/series.h"
 
 // Names of regions and metrics, for all threads; and the sums of their counters.
 namespace commlens {
 
 inline constexpr std::uint32_t most_regions = 1u << 14;  // per process; further ones are counted together
-inline constexpr std::uint32_t most_metrics = 1u << 10;  // the last number is shared by all further metrics
 inline constexpr std::uint32_t most_names = 1u << 16;    // handles; further names share one
 inline constexpr std::uint32_t most_tags = 1u << 12;
 
@@ -95,10 +95,12 @@ struct CountedRegions {
   std::map<RegionKey, Sum> times;
   std::map<RegionKey, std::array<std::uint64_t, 64>> loops;
   std::map<std::pair<RegionKey, std::uint64_t>, Value> values;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::map<std::uint64_t, SeriesValue>> series;  // by metric, thread
 
   void add(const RegionCell& cell);
   void add(const LoopCell& cell);
   void add(const MetricCell& cell);
+  void add(std::uint64_t metric, std::uint32_t thread, const SeriesValue& value);
   // Adds the regions that were open at `end`, in counted time.  `mpi`: Thread::mpi; `changes`: Pause::changes.
   void add_open(const Frame* frames, std::uint32_t depth, Ticks mpi, Ticks end, std::uint32_t changes);
 };

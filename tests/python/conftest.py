@@ -150,7 +150,21 @@ class Marked:
                     build.tell(self.updated, self.update, rank, [16384.0], **here)
                 build.spend(self.norm, rank, 1, in_norm + MS // 2, mpi_ns=in_norm, **here)
                 build.iterate(self.steps, rank, 1, step, nested, mpi_ns, **here)
-                build.tell(self.residual, self.steps, rank, [0.5 ** (3 * execution + i)], **here)
+                number = 3 * execution + i
+                build.tell(self.residual, self.steps, rank, [0.5**number], **here)
+                build.more.setdefault("metric_series", []).append(
+                    (
+                        self.residual,
+                        rank,
+                        0,
+                        number,
+                        (20 * number + rank) * MS,
+                        self.steps,
+                        execution,
+                        i,
+                        0.5**number,
+                    )
+                )
             build.spend(self.steps, rank, 1, 3 * step, 3 * nested, 3 * mpi_ns, execution)
             build.spend(self.output, rank, 1, 12 * MS, mpi_ns=10 * MS, execution=execution)
             inside = 3 * step + 12 * MS

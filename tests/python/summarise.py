@@ -14,7 +14,7 @@ COUNTERS = ("calls", "time_ns", "time_min_ns", "time_max_ns", "bytes_sent", "byt
 SUMS = ("calls", "time_ns", "bytes_sent", "bytes_received")
 OF_RANKS = (
     *("rank", "cell_row", "slice", "peer", "overhead"),
-    *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value"),
+    *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "metric_series"),
     *("waiting", "clock", "sampled", "unsplit"),
 )
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -33,6 +33,7 @@ COMMANDS = (
     ("report",),
     ("report", "--by", "region"),
     ("regions",),
+    ("metrics", "--series"),
     ("comms",),
     ("coverage",),
     ("matrix", "--kind", "all"),

@@ -112,6 +112,8 @@ COMMANDS = [
     ("report", "--all-ranks", "--callsites", "--unfold"),
     ("report", "--by", "region"),
     ("regions",),
+    ("metrics",),
+    ("metrics", "--series"),
     ("timeline",),
     ("regions", "--executions", "--iterations", "--unfold"),
     ("comms",),

@@ -17,7 +17,7 @@ from commlens.profile import _schema, open_profile, shards
 BLOCK = 2
 TABLES_OF_RANKS = (
     *("rank", "slice", "peer", "position", "overhead"),
-    *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "waiting"),
+    *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "metric_series", "waiting"),
 )
 
 

@@ -27,6 +27,7 @@ COMMANDS = (
         "correlate",
         "chart",
         "regions",
+        "metrics",
         "timeline",
         "waits",
         "matrix",

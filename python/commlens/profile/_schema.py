@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 14
+VERSION = 15
 APPLICATION_ID = 1129073742
 
 
@@ -409,6 +409,37 @@ CREATE TABLE metric_value ( -- Values of the metrics, by the region in which the
 """,
         key=('metric', 'region', 'execution', 'iteration', 'rank'),
         since=5,
+    ),
+    'metric_series': Relation(
+        'table',
+        'Values of the metrics in the order in which each thread recorded them (COMMLENS_METRIC_SERIES). A thread stores all of them until that number is reached; then every second one, every fourth, and so on. They are therefore evenly spaced over the run, and the distance between two numbers is a power of two. Empty unless the option is set, and in a profile of summary detail.',
+        (
+            Column('metric', 'INTEGER', '', 'The metric.', ref='metric.id'),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('thread', 'INTEGER', '', 'Number of the thread, from 0, in the order of their first calls.', high=2147483648, is_of_world=True),
+            Column('number', 'INTEGER', '', 'Position among the finite values that this thread recorded of the metric, from 0.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time at which it was recorded, since MPI_Init returned; 0 before that.'),
+            Column('region', 'INTEGER', '', 'Innermost region, or 0.', ref='region.id'),
+            Column('execution', 'INTEGER', '', 'As in region_time; 0 outside all regions.', high=1048575),
+            Column('iteration', 'INTEGER', '', 'As in region_time.', low=-1, high=4194303),
+            Column('value', 'REAL', '', 'The value, in the unit of the metric.'),
+        ),
+        """\
+CREATE TABLE metric_series ( -- Values of the metrics in the order in which each thread recorded them (COMMLENS_METRIC_SERIES). A thread stores all of them until that number is reached; then every second one, every fourth, and so on. They are therefore evenly spaced over the run, and the distance between two numbers is a power of two. Empty unless the option is set, and in a profile of summary detail.
+  metric INTEGER REFERENCES metric(id), -- The metric.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- Number of the thread, from 0, in the order of their first calls.
+  number INTEGER, -- Position among the finite values that this thread recorded of the metric, from 0.
+  time_ns INTEGER, -- [ns] Time at which it was recorded, since MPI_Init returned; 0 before that.
+  region INTEGER REFERENCES region(id), -- Innermost region, or 0.
+  execution INTEGER, -- As in region_time; 0 outside all regions.
+  iteration INTEGER, -- As in region_time.
+  value REAL, -- The value, in the unit of the metric.
+  PRIMARY KEY (metric, rank, thread, number)
+) WITHOUT ROWID;
+""",
+        key=('metric', 'rank', 'thread', 'number'),
+        since=15,
     ),
     'tag': Relation(
         'table',

@@ -34,7 +34,7 @@ __all__ = ["INDEX", "NO_ROOM", "IncompleteProfile", "complain", "is_directory", 
 INDEX = "index.db"
 ROWS = (
     *("rank", "slice", "peer", "position", "overhead"),
-    *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "waiting"),
+    *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "metric_series", "waiting"),
 )
 NAMES = ("comm", "comm_set", "op", "flow", "region", "metric", "tag", "callsite", "key")
 OF_INDEX = ("meta", "setting", "coverage", "shard", "clock", "sampled", "unsplit", "frame")

@@ -146,6 +146,17 @@ TEST(regions_of_a_killed_process_are_those_it_had) {
   }
   CHECK_EQ(values, 50u);
   CHECK_EQ(sum, 190.0 + 435.0);
+  // 20 and 30 values, of which 16 places hold every second one.
+  std::map<std::uint32_t, std::uint64_t> next;  // by thread
+  for (const Profile::SeriesRow& row : profile.series_rows) {
+    CHECK_EQ(row.number, next[row.thread]);
+    CHECK_EQ(row.value, static_cast<double>(row.number));
+    CHECK_EQ(profile.regions[row.within.region].name, row.number % 2 == 0 ? "even" : "odd");
+    CHECK_EQ(row.within.iteration, static_cast<std::int32_t>(row.number));
+    next[row.thread] += 2;
+  }
+  CHECK_EQ(next.size(), std::size_t{2});
+  for (const auto& [thread, end] : next) CHECK(end == 20 || end == 30);
   CHECK_EQ(profile.tags.size(), 2u);
   for (const Profile::Slice& slice : profile.slices) {
     if (slice.op == region_op) sliced[profile.regions[slice.comm].name] += slice.time;

@@ -12,6 +12,7 @@
 #include "core/hot/thread.h"
 #include "core/recover/read.h"
 #include "core/state/regions.h"
+#include "core/state/series.h"
 #include "core/state/threads.h"
 #include "tests/unit/rank.h"
 
@@ -23,6 +24,7 @@ inline Called called(const char* name) { return {identity_of_name(name, std::str
 // Regions, loops, values and tags of two threads; both have some open, and the process is killed.
 inline void live_in_regions() {
   const std::uint64_t metric = metric_of("residual", "1");
+  choose_series(16);
   begin_slices(now());
   const auto work = [metric](int rounds) {
     Thread& thread = this_thread();
@@ -33,7 +35,7 @@ inline void live_in_regions() {
       begin_region(thread, called(i % 2 == 0 ? "even" : "odd"), 1, Opened::region);
       thread.current.since = now();
       record(thread, make_key(world, 3, 1, thread.region()), 1, 100, 8, 0);
-      record_value(thread, metric, i);
+      record_in_series(thread, metric, i);
       tag(thread, "kind", "COMP");
       if (i + 1 < rounds) end_region(thread, {0, "", 0}, 1);
     }

@@ -4,15 +4,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <limits>
+#include <map>
 #include <string>
 
 #include "core/arena/arena.h"
+#include "core/hot/series.h"
 #include "core/recover/merge.h"
 #include "core/recover/read.h"
 #include "core/state/journal.h"
@@ -196,6 +201,49 @@ TEST(what_a_file_names_twice_is_there_once) {
         CHECK_EQ(ranks, std::string("4"));
         CHECK_EQ(program, std::string("b"));
         CHECK_EQ(unknown, 1);
+      });
+}
+
+TEST(a_series_that_is_no_series_is_left_out_and_a_sound_one_is_there_once) {
+  constexpr RegionKey here = make_region_key(0, 0, -1);
+  forge(
+      [] {
+        journal::note(journal::MetricEntry{1, {"residual", "1"}});
+        const auto add = [](std::uint64_t metric, std::uint64_t stride, std::initializer_list<SeriesValue> values) {
+          const std::size_t bytes = sizeof(Series) + values.size() * sizeof(SeriesValue);
+          auto* const series = static_cast<Series*>(arena::allocate(arena::Kind::series, bytes, 2));
+          *series = {metric, values.size(), 9, stride, 0};
+          std::copy(values.begin(), values.end(), series->values());
+        };
+        add(1, 2,
+            {{here, 0, 100, 0.5},
+             {here, 1, 100, 1.5},  // about to be replaced
+             {here, 4, 100, 4.5},
+             {here, 4, 100, 9.5},   // the same number again
+             {here, 10, 100, 8.5},  // beyond the count
+             {make_region_key(77, 0, -1), 6, 100, 6.5},
+             {make_region_key(0, 0, -1, true), 6, 100, 6.5},
+             {here, 6, ~Ticks{0}, 6.5},
+             {here, 6, 100, std::nan("")},
+             {7, 6, 100, 6.5}});
+        add(1, 2, {{here, 0, 100, 3.5}, {here, 2, 100, 2.5}});  // the same thread and metric again
+        add(0, 1, {{here, 0, 100, 1}});
+        add(2, 1, {{here, 0, 100, 1}});
+        add(1, 0, {{here, 8, 100, 1}});
+        add(1, 3, {{here, 8, 100, 1}});
+        add(1, std::uint64_t{1} << 63, {{here, 8, 100, 1}});
+        static_cast<void>(arena::allocate(arena::Kind::series, 8, 2));
+      },
+      {},
+      [](const arena::Reader& reader, const Profile& profile) {
+        CHECK(is_damaged(reader));
+        std::map<std::uint64_t, double> found;
+        for (const Profile::SeriesRow& row : profile.series_rows) {
+          CHECK_EQ(row.metric, 1u);
+          CHECK_EQ(row.thread, 2u);
+          CHECK(found.emplace(row.number, row.value).second);
+        }
+        CHECK(found == (std::map<std::uint64_t, double>{{0, 0.5}, {2, 2.5}, {4, 4.5}}));
       });
 }
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The regions and metrics of an arena.
+#include <cmath>
+
+#include "core/recover/read.h"
+#include "core/recover/segments.h"
+#include "core/state/series.h"
+
+namespace commlens::arena {
+namespace {
+
+bool is_counted(const RegionCell& cell) {
+  return cell.calls < beyond_all && cell.time < beyond_all && cell.time_min < beyond_all &&
+         cell.time_max < beyond_all && cell.nested <= cell.time && cell.mpi < beyond_all;
+}
+
+}  // namespace
+
+void Reader::take_regions(const Segments& segments) {
+  using Segment = Segments::Segment;
+  segments.each_in<RegionCell>(Kind::regions, [this](const RegionCell& cell, const Segment& s) {
+    if (!is_place(cell.key) || !is_counted(cell)) {
+      is_damaged_ = true;
+      return;
+    }
+    counted_.regions.add(cell);
+    if (counts_iterations(cell.key)) return;
+    SliceEntry& total = totals_[s.head->number][region_slice_key(region_of(cell.key))];
+    total.calls += cell.calls;
+    total.time += cell.time - cell.nested;
+  });
+  segments.each_in<LoopCell>(Kind::loops, [this](const LoopCell& cell, const Segment&) {
+    const bool is_of_all = counts_iterations(cell.key) && iteration_of(cell.key) == -1;
+    if (is_of_all && is_place(cell.key)) {
+      counted_.regions.add(cell);
+    } else {
+      is_damaged_ = true;
+    }
+  });
+  segments.each_in<MetricCell>(Kind::metrics, [this](const MetricCell& cell, const Segment&) {
+    const bool is_known = cell.site != 0 && cell.site < counted_.regions.metrics.size();
+    if (is_place(cell.key) && !counts_iterations(cell.key) && is_known) {
+      counted_.regions.add(cell);
+    } else {
+      is_damaged_ = true;
+    }
+  });
+}
+
+void Reader::take_series(const Segments& segments) {
+  segments.each(Kind::series, [&](const Segments::Segment& segment) {
+    if (segment.head->bytes < sizeof(Series)) {
+      is_damaged_ = true;
+      return;
+    }
+    const auto series = copy_of<Series>(segments.content(segment));
+    if (series.metric == 0) return;  // not ready when the process was killed
+    const bool is_right = series.metric < counted_.regions.metrics.size() && series.count < beyond_all &&
+                          series.stride != 0 && (series.stride & (series.stride - 1)) == 0;
+    if (!is_right) {
+      is_damaged_ = true;
+      return;
+    }
+    const std::uint64_t places = (segment.head->bytes - sizeof(Series)) / sizeof(SeriesValue);
+    segments.each_keyed<SeriesValue>(segment.at + sizeof(Series), places, [&](const SeriesValue& value) {
+      const bool is_value =
+          is_place(value.key) && !counts_iterations(value.key) && value.time < beyond_all && std::isfinite(value.value);
+      if (!is_value) {
+        is_damaged_ = true;
+      } else if (is_in_series(series, value)) {
+        counted_.regions.add(series.metric, segment.head->number, value);
+      }
+    });
+  });
+}
+
+}  // namespace commlens::arena
