@@ -42,6 +42,7 @@ SELECTIONS = (
     ("--by", "node"),
     ("--by", "socket"),
     ("--check",),
+    ("--sizes",),
 )
 
 CHARTS = (

@@ -37,6 +37,7 @@ COMMANDS = (
     ("comms",),
     ("coverage",),
     ("matrix", "--kind", "all"),
+    ("matrix", "--sizes"),
     ("tune",),
 )
 

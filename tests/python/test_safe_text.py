@@ -121,6 +121,7 @@ COMMANDS = [
     ("coverage",),
     ("matrix",),
     ("matrix", "--by", "node"),
+    ("matrix", "--sizes"),
     ("matrix", "--comm", GLOB),
     ("algorithms",),
     ("tune",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,6 +25,10 @@ from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
 from commlens.selection.words import range_text
+
+if TYPE_CHECKING:
+    from commlens.matrix.facts import Facts
+    from commlens.matrix.sizes import Sizes
 
 # Those of commlens.matrix.KINDS: that module needs numpy, which takes longer to load than other commands take.
 KINDS = ("p2p", "put", "get", "one-sided", "collective", "internal", "share", "modelled", "all")
@@ -104,6 +109,12 @@ SLICES = Parsed("slices", parse_ranks)
     "sparse matrix), .mtx (Matrix Market), .graphml. An existing file is never overwritten.",
 )
 @click.option(
+    "--sizes",
+    is_flag=True,
+    help="Instead of the matrix, list the message sizes of the pairs with the most traffic: a line for each size bin, with "
+    "messages and bytes.",
+)
+@click.option(
     "--check",
     is_flag=True,
     help="Exit with code 1 if sent and received messages differ. Only for two-sided messages of the whole run.",
@@ -123,6 +134,7 @@ def matrix(
     topologies: tuple[str, ...],
     top: int,
     output: Path | None,
+    sizes: bool,
     check: bool,
     style: str,
     show_sql: bool,
@@ -140,13 +152,20 @@ def matrix(
     from commlens.matrix import files, selected
     from commlens.matrix.facts import read_facts
     from commlens.matrix.query import read_matrix
-    from commlens.matrix.text import show
+    from commlens.matrix.sizes import read_sizes
     from commlens.matrix.topology import read_topology
 
     if output is not None:
         files.check_ending(output)
+    heading = _heading(comms, operations, regions, slices)
     with open_profile(profile) as connection:
         selection = selected(connection, kind or "", comms, operations, regions, slices or (), algorithms)
+        if sizes:
+            _refuse_with_sizes(
+                output=output is not None, by=by != "rank", check=check, topology=bool(topologies)
+            )
+            _show_sizes(read_sizes(connection, selection), what, top, style, heading, show_sql=show_sql)
+            return
         found = read_matrix(connection, selection)
         known = read_topology(topologies, found.nodes.values())
         facts = read_facts(connection, found, what, by, known, top, whole=not (regions or slices))
@@ -154,10 +173,19 @@ def matrix(
         raise CommlensError(
             "--check compares both ends of two-sided messages: for --kind p2p or all, without --region and --slice"
         )
-    heading = _heading(comms, operations, regions, slices)
+    _show(facts, output, style, heading, show_sql=show_sql)
+    if check and facts.ends is not None and facts.ends.differences:
+        click.get_current_context().exit(1)
+
+
+def _show(facts: Facts, output: Path | None, style: str, heading: str, *, show_sql: bool) -> None:
+    """Print the matrix, or write it to a file."""
+    from commlens.matrix import files
+    from commlens.matrix.text import show
+
     screen = Screen()
     if show_sql:
-        for title, statement in found.statements:
+        for title, statement in facts.matrix.statements:
             screen.plain(f"-- {title}\n{statement};\n\n")
     elif output is not None:
         files.write(facts, output, heading)
@@ -168,8 +196,29 @@ def matrix(
         screen.plain(csv_text(*files.csv_rows(facts)))
     else:
         show(facts, screen, heading)
-    if check and facts.ends is not None and facts.ends.differences:
-        click.get_current_context().exit(1)
+
+
+def _refuse_with_sizes(**options: bool) -> None:
+    """Refuse options that the list of sizes has no use for."""
+    names = {"output": "to"}
+    used = [f"--{names.get(name, name)}" for name, is_used in options.items() if is_used]
+    if used:
+        raise CommlensError(f"--sizes lists pairs of ranks: it cannot be used with {', '.join(used)}")
+
+
+def _show_sizes(found: Sizes, what: str, top: int, style: str, heading: str, *, show_sql: bool) -> None:
+    """Print the sizes of the pairs."""
+    from commlens.matrix.sizes import COLUMNS, lines
+
+    screen = Screen()
+    if show_sql:
+        screen.plain("".join(f"-- {title}\n{statement};\n\n" for title, statement in found.statements))
+    elif style == "json":
+        screen.json(json_text([row._asdict() for row in found.rows]))
+    elif style == "csv":
+        screen.plain(csv_text(COLUMNS, found.rows))
+    else:
+        screen.lines(lines(found, what, top, screen.width, heading))
 
 
 def _heading(
