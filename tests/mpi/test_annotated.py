@@ -214,6 +214,12 @@ def test_the_compact_csv_has_the_same_entries(mpi: Mpi) -> None:
             )
             kept = [e for e in entries(profile, table, calls) if (e[2] >= 0) == apart]
             assert found == kept, (line, column)
-    assert [row["region"] for row in rows if row["line"] != "program"] == [
+    assert [row["region"] for row in rows if row["line"] != "program" and not row["metric"]] == [
         "main", "main/steps", "main/steps", "main/steps/exchange", "main/steps/exchange/comm", "main/steps/update",
+    ]  # fmt: skip
+    assert {row["region"]: row["tag"] for row in rows if row["tag"]} == {"main": "kind=COMP"}
+    (metric,) = (row for row in rows if row["metric"])
+    assert [metric[name] for name in ("region", "line", "metric", "count", "last")] == [
+        "main/steps/update", "metric+", "cells", "|1+1+1-1+1+1||1+1+1-1+1+1",
+        "|1.0+11.0+21.0-1.0+11.0+21.0||3.0+13.0+23.0-3.0+13.0+23.0",
     ]  # fmt: skip

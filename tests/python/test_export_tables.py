@@ -191,7 +191,12 @@ def read_tinyprof(path: Path) -> dict[tuple[str, str], dict[str, dict[tuple[int,
     with path.open(encoding="utf-8", newline="") as file:
         heading, *lines = list(csv.reader(file))
     assert heading[:2] == ["region", "line"]
-    return {(line[0], line[1]): dict(zip(heading[2:], map(parse, line[2:]))) for line in lines}
+    assert heading[9:] == ["tag", "metric", "count", "sum", "min", "max", "last"]
+    return {
+        (line[0], line[1]): dict(zip(heading[2:9], map(parse, line[2:9])))
+        for line in lines
+        if not line[1].startswith("metric")
+    }
 
 
 def tinyprof_rows(path: Path) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
@@ -246,6 +251,32 @@ def test_tinyprof_has_the_whole_program_first(run: Run, tmp_path: Path) -> None:
         assert sum(values["mpi_ns"].values()) == sum(cell.time_ns for cell in build.cells)
         for path in tmp_path.iterdir():
             path.unlink()
+
+
+def test_tinyprof_has_the_metrics_and_tags_of_each_region(run: Run, tmp_path: Path) -> None:
+    build = ProfileBuilder(ranks=3)
+    solve, step = build.region("solve"), build.region("step", 1)
+    build.spend(solve, 0, 1, 100)
+    build.spend(step, 2, 1, 50, execution=1, iteration=2)
+    build.tags += [(solve, "tag", "COMP"), (solve, "kind", "IO"), (0, "tag", "ALL")]
+    heat, loss = build.metric("heat", "K"), build.metric("loss", "1")
+    build.tell(heat, 0, 1, [2.0, -4.5])
+    build.tell(loss, step, 2, [1e21], execution=1, iteration=2)
+    build.tell(loss, step, 0, [1e-7, -1e-7], execution=0, iteration=-1)
+    build.tell(loss, step, 1, [], not_finite=1)
+    with in_tinyprof(run, build, tmp_path).open(encoding="utf-8", newline="") as file:
+        lines = [
+            [line[name] for name in ("region", "line", "tag", "metric", "count", "sum", "min", "max", "last")]
+            for line in csv.DictReader(file)
+        ]
+    assert lines == [
+        ["", "program", "ALL", "", *[""] * 5],
+        ["", "metric", "ALL", "heat [K]", "|2|", "|~2.5|", "|~4.5|", "|2.0|", "|~4.5|"],
+        ["solve", "region", "kind=IO;COMP", "", *[""] * 5],
+        ["solve/step", "region+", "", "", *[""] * 5],
+        ["solve/step", "metric", "", "loss", "2|0|", "0.0|0.0|", "~1e~07||", "1e~07||", "~1e~07||"],
+        ["solve/step", "metric+", "", "loss", "||-++1", "||-++1e21", "||-++1e21", "||-++1e21", "||-++1e21"],
+    ]
 
 
 def test_tinyprof_leaves_fields_of_ranks_without_an_event_empty(run: Run, tmp_path: Path) -> None:
