@@ -10,7 +10,7 @@ from commlens.cli.options import comm_option, format_option, profile_argument, s
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
-from commlens.reports.communicators import draw, read_tree, tree_sql
+from commlens.reports.communicators import draw, read_tree, tree_sql, use_letters_of_mpisee
 from commlens.selection.names import check_communicators, selects_part_of_family
 
 DEFAULT_TOP = 20
@@ -24,9 +24,19 @@ DEFAULT_TOP = 20
     DEFAULT_TOP,
     "Draw at most N children per communicator, the oldest ones; 0 means all. csv and json always contain all.",
 )
+@click.option(
+    "--letters",
+    type=click.Choice(["commlens", "mpisee"]),
+    default="commlens",
+    show_default=True,
+    help="Whose letters begin the names of communicators. Those of mpisee differ for graphs and MPI_Comm_create_group; "
+    "the statement of --sql and --comm have those of commlens.",
+)
 @format_option
 @sql_option
-def comms(profile: str, comms: tuple[str, ...], unfold: bool, top: int, style: str, show_sql: bool) -> None:
+def comms(
+    profile: str, comms: tuple[str, ...], unfold: bool, top: int, letters: str, style: str, show_sql: bool
+) -> None:
     """Draw the communicators of PROFILE as a tree.
 
     Shows for each communicator its size, its calls, the time of the rank with the most time in it and the average over
@@ -38,6 +48,8 @@ def comms(profile: str, comms: tuple[str, ...], unfold: bool, top: int, style: s
         check_communicators(connection, comms)
         sql = tree_sql(comms, fold=not (unfold or selects_part_of_family(connection, comms)))
         tree = read_tree(connection, sql)
+    if letters == "mpisee":
+        use_letters_of_mpisee(tree)
     screen = Screen()
     if show_sql:
         screen.plain(f"-- communicators\n{sql};\n")

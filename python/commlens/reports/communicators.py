@@ -51,6 +51,11 @@ COLUMNS = (
     Column("freed", wide=2),
 )
 
+MPISEE_LETTERS = {"G": "r", "x": "g", "y": "j", "g": "u", "w": "d", "j": "i", "u": "?"}
+"""Our letter -> that of mpisee (its src/commprof.cpp) for the same procedure, where the two differ: MPI_Graph_create,
+MPI_Dist_graph_create, MPI_Dist_graph_create_adjacent and MPI_Comm_create_group. mpisee has no letters for
+MPI_Comm_dup_with_info and MPI_Comm_idup_with_info, which get those of the plain forms, nor for an unknown procedure."""
+
 MEMBERS_SHOWN = 40  # characters; longer lists of ranks are in csv, json and the table comm
 
 
@@ -70,6 +75,22 @@ def read_tree(connection: sqlite3.Connection, sql: str) -> Tree:
     rows = [dict(row) for row in connection.execute(sql)]
     sites = [row["created_at"] for row in rows if row["created_at"] is not None]
     return Tree(rows, distinct_labels(connection, sites))
+
+
+def with_letters_of_mpisee(name: str | None) -> str | None:
+    """Return the name of a communicator or family with mpisee's letter for the procedure that created it.
+
+    >>> with_letters_of_mpisee("s0.1"), with_letters_of_mpisee("x*.3"), with_letters_of_mpisee(None)
+    ('s0.1', 'g*.3', None)
+    """
+    return MPISEE_LETTERS.get(name[0], name[0]) + name[1:] if name else name
+
+
+def use_letters_of_mpisee(tree: Tree) -> None:
+    """Rename the communicators of a tree."""
+    for row in tree.rows:
+        for column in ("communicator", "parent"):
+            row[column] = with_letters_of_mpisee(row[column])
 
 
 def freed_text(row: Row) -> str:
