@@ -31,7 +31,8 @@ INCLUDES: dict[str, str] = {
     "collect": "base hot state profile out",
     "mpi": "api base hot arena process place state job profile out collect",
     "recover": "base hot arena process state profile out collect",
-    "programs": "base out recover",
+    "history": "base arena state recover",
+    "programs": "base out recover history",
 }
 """The folders that the files of each folder of core/ may include, besides their own; only folders of lines above."""
 
