@@ -126,9 +126,10 @@ class Watcher:
 
     def look(self, ranks: int) -> None:
         """Recover what is there when all ranks have written something new since the last look."""
-        arenas = [
-            path for place in self.folder.glob("commlens-arenas-*") for path in sorted(place.glob("*.arena"))
-        ]
+        places = list(self.folder.glob("commlens-arenas-*"))
+        arenas = [path for place in places for path in sorted(place.glob("*.arena"))]
+        histories = [path for place in places for path in sorted(place.glob("*.history"))]
+        arenas, ranks = (histories, 1) if histories else (arenas, ranks)
         seen = tuple((path.name, path.stat().st_mtime_ns) for path in arenas)
         if len(arenas) < ranks or any(new in self.seen for new in seen):
             return
@@ -149,7 +150,7 @@ class Watcher:
             self.faults += [f"copy {self.copies}: {what}" for what in faults_of(db)]
             totals = totals_of(db)
         self.compare(f"copy {self.copies}", totals)
-        self.bytes = sum(path.stat().st_size for path in place.glob("*.arena"))
+        self.bytes = sum((place / path.name).stat().st_size for path in arenas)
         self.copies += 1
         shutil.rmtree(place)
 

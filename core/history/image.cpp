@@ -34,10 +34,9 @@ bool Image::grow(std::uint64_t bytes) {
   if (bytes > arena::most_bytes) return false;
   if (bytes > reserved_) {
     const std::uint64_t wanted = rounded(bytes, arena::largest_chunk);
-    void* const memory =
-        bytes_ == nullptr
-            ? mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-            : mremap(bytes_, reserved_, wanted, MREMAP_MAYMOVE);
+    void* const memory = bytes_ == nullptr ? mmap(nullptr, wanted, PROT_READ | PROT_WRITE,
+                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                                           : mremap(bytes_, reserved_, wanted, MREMAP_MAYMOVE);
     if (memory == MAP_FAILED) return false;
     madvise(memory, wanted, MADV_NOHUGEPAGE);  // as Input::load(): a page of data takes one page
     bytes_ = static_cast<char*>(memory);

@@ -233,16 +233,6 @@ bool flush_arena_to(const char* folder) noexcept {
   return is_copied;
 }
 
-void flush_now_and_then() noexcept {
-  static std::atomic<bool> has_said{false};
-  const int saved = errno;
-  if (!flush_arena() && copy_name[0] != '\0' && job.rank == 0 && !has_said.exchange(true)) {
-    say("cannot copy the counters to %s: %s; COMMLENS_FLUSH_EVERY tries again", directory_of_copies,
-        folder_error(errno));
-  }
-  errno = saved;
-}
-
 const char* make_last_copy(unsigned state) noexcept {
   if (getpid() != process) return "";
   if (copy_at_end(state)) return copy_path;

@@ -18,9 +18,6 @@ bool flush_arena() noexcept;
 // The same to a folder that the application names.  This copy stays when a profile is written.
 bool flush_arena_to(const char* folder) noexcept;
 
-// The same for COMMLENS_FLUSH_EVERY.  Rank 0 prints a message for the first copy that fails.
-void flush_now_and_then() noexcept;
-
 // Makes the last copy when the process ends other than by a signal.  Returns the path of the copy, of the arena if it
 // could not be copied, or an empty text if there is neither.
 const char* make_last_copy(unsigned state) noexcept;

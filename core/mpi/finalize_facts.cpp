@@ -19,6 +19,7 @@
 #include "core/job/counting.h"
 #include "core/job/crash_copy.h"
 #include "core/job/job.h"
+#include "core/job/recorder.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/control.h"
 #include "core/mpi/family_tuning.h"
@@ -384,7 +385,12 @@ void note_job() noexcept try {
   if (out::target_of(profile) == out::Target::nothing) return;  // no copies of the arena either
   char name[64];
   std::snprintf(name, sizeof name, "commlens-arenas-%016llx", static_cast<unsigned long long>(entry.launch));
-  enable_crash_copies(entry.output.substr(0, entry.output.rfind('/') + 1) + name, job.rank);
+  const std::string folder = entry.output.substr(0, entry.output.rfind('/') + 1) + name;
+  enable_crash_copies(folder, job.rank);
+  if (const unsigned long seconds = options().number(Option::flush_every); seconds != 0) {
+    start_recorder({entry.launch, seconds, options().number(Option::history), folder, entry.node,
+                    options().text(Option::arena_dir)});
+  }
 } catch (const std::bad_alloc&) {
   return;  // the counters cannot be recovered then
 }

@@ -140,9 +140,6 @@ void begin(Ticks before, Ticks after) {
   keep_watching_for_hang_signal();
   job.own_init = job.started - after;
   note_job();
-  if (const unsigned long seconds = options().number(Option::flush_every); seconds != 0) {
-    call_every(TickScale::since_start().ticks(seconds * 1'000'000'000u), flush_now_and_then);
-  }
   job.own_init = now() - after;
 }
 

@@ -4,14 +4,25 @@
 //   commlens-arena list [FILE]...          prints a heading, and one line per file
 //   commlens-arena merge OUTPUT [FILE]...  writes one profile of the processes of one job; prints its path
 //
+// A FILE may also be a history (core/history/file.h): then its last state counts.  Histories have commands of their
+// own:
+//
+//   commlens-arena snapshots [FILE]...           prints a heading, and one line per snapshot
+//   commlens-arena at OUTPUT TIME [FILE]...      writes a profile of the state at this time, nanoseconds since 1970
+//   commlens-arena between OUTPUT FROM TO [FILE]...   the same for what was counted between two times
+//   commlens-arena record LAUNCH SECONDS MOST FOLDER NODE STATUS LOCK PLACE...
+//       records the arenas of a launch in these places until its processes end (core/history/recorder.h)
+//
 // Without FILE, reads the names from standard input, each ended by a zero: the names of a large job do not fit into
 // arguments.  Fields are separated by tabs.  In them a backslash and all control characters are escaped: \\, \t, \n,
 // \r, \x1b.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -19,7 +30,11 @@
 #include <vector>
 
 #include "core/base/options.h"
+#include "core/history/file.h"
+#include "core/history/recorder.h"
+#include "core/history/state.h"
 #include "core/out/sqlite.h"
+#include "core/recover/between.h"
 #include "core/recover/merge.h"
 #include "core/recover/read.h"
 
@@ -69,11 +84,15 @@ std::vector<std::string> names_from(std::FILE* file) {
   return names;
 }
 
-std::string line_of(const std::string& file) {
-  arena::Reader reader;
-  const bool ok = reader.read(file);
+bool is_history(const std::string& file) {
+  const std::string end = history::file_suffix;
+  return file.size() >= end.size() && file.compare(file.size() - end.size(), end.size(), end) == 0;
+}
+
+// input: of the file that was read, which may be a history with several processes.
+std::string line_of(const std::string& file, const arena::Input& input, arena::Reader& reader) {
+  const bool ok = reader.error.empty();
   const journal::JobEntry none, &job = ok ? reader.job() : none;
-  const arena::Input& input = reader.input();
   char launch[20];
   std::snprintf(launch, sizeof launch, "%016" PRIx64, job.launch);
   const std::string fields[] = {file,
@@ -99,13 +118,34 @@ std::string line_of(const std::string& file) {
   return line;
 }
 
+// Prints one line about each process of a history, in its last state.
+void list_history(const std::string& file) {
+  history::State state;
+  const bool is_read = state.read(file, history::at_the_end);
+  auto readers = state.readers();
+  if (!is_read) {
+    readers.push_back(std::make_unique<arena::Reader>());
+    readers.back()->error = state.error;
+  }
+  for (const auto& reader : readers) {
+    if (is_read && !reader->error.empty()) reader->error = file + ": " + reader->error;
+    std::puts(line_of(file, state.input(), *reader).c_str());
+  }
+}
+
 int list(const std::vector<std::string>& files) {
   std::puts(
       "file\tdevice\tinode\tbytes\tpid\tliveness\tis_of_this_boot\terror\tnotice\tstate\trank\tsize\tlaunch\tnode\t"
       "program\tstart_time\toutput\tapp_ns");
   for (const std::string& file : files) {
     try {
-      std::puts(line_of(file).c_str());
+      if (is_history(file)) {
+        list_history(file);
+        continue;
+      }
+      arena::Reader reader;
+      reader.read(file);
+      std::puts(line_of(file, reader.input(), reader).c_str());
     } catch (const std::exception&) {  // bad_alloc
       std::printf("%s\t0\t0\t0\t0\tunknown\t0\tno memory to read it\t\t\t-1\t0\t%016d\t\t\t\t\t0\n",
                   escaped(file).c_str(), 0);
@@ -114,10 +154,44 @@ int list(const std::vector<std::string>& files) {
   return std::fflush(stdout) == 0 ? 0 : 1;
 }
 
+// Adds the processes of a history, as they were at `time`.
+void add_recorded(const std::string& file, Ns time, Readers& readers) {
+  history::State state;
+  if (!state.read(file, time)) say(state.error);
+  for (auto& reader : state.readers()) {
+    if (reader->error.empty()) {
+      readers.push_back(std::move(reader));
+    } else {
+      say(file + ": " + reader->error);
+    }
+  }
+}
+
+// Sorts by rank and leaves each rank once: as it was seen last.  A history has earlier states of the processes whose
+// arenas are there, too.
+void keep_one_of_each_rank(Readers& readers) {
+  std::stable_sort(readers.begin(), readers.end(), [](const auto& a, const auto& b) {
+    if (a->job().rank != b->job().rank) return a->job().rank < b->job().rank;
+    return a->counted().facts.app_ns > b->counted().facts.app_ns;
+  });
+  const auto same_rank = [](const auto& a, const auto& b) {
+    const bool is_same = a->job().rank == b->job().rank;
+    if (is_same && !a->is_recorded() && !b->is_recorded()) {
+      say("rank " + std::to_string(b->job().rank) + " has two arenas; one of them is left out");
+    }
+    return is_same;
+  };
+  readers.erase(std::unique(readers.begin(), readers.end(), same_rank), readers.end());
+}
+
 // Returns the arenas that can be read, sorted by rank, each rank once.
 Readers readers_of(const std::vector<std::string>& files) {
   Readers readers;
-  for (const std::string& file : files) {
+  for (const std::string& file : std::set<std::string>(files.begin(), files.end())) {
+    if (is_history(file)) {
+      add_recorded(file, history::at_the_end, readers);
+      continue;
+    }
     auto reader = std::make_unique<arena::Reader>();
     if (reader->read(file)) {
       readers.push_back(std::move(reader));
@@ -125,19 +199,19 @@ Readers readers_of(const std::vector<std::string>& files) {
       say(reader->error);
     }
   }
-  std::stable_sort(readers.begin(), readers.end(),
-                   [](const auto& a, const auto& b) { return a->job().rank < b->job().rank; });
-  const auto same_rank = [](const auto& a, const auto& b) {
-    const bool is_same = a->job().rank == b->job().rank;
-    if (is_same) say("rank " + std::to_string(b->job().rank) + " has two arenas; one of them is left out");
-    return is_same;
-  };
-  readers.erase(std::unique(readers.begin(), readers.end(), same_rank), readers.end());
+  keep_one_of_each_rank(readers);
   return readers;
 }
 
-int merge(const std::string& output, const std::vector<std::string>& files) {
-  const Readers readers = readers_of(files);
+// The same for histories, at a time.
+Readers readers_at(Ns time, const std::vector<std::string>& files) {
+  Readers readers;
+  for (const std::string& file : files) add_recorded(file, time, readers);
+  keep_one_of_each_rank(readers);
+  return readers;
+}
+
+int store(const std::string& output, const Readers& readers) {
   if (readers.empty()) return 1;
   const journal::JobEntry& job = readers.front()->job();
   const Profile profile = profile_of(readers, say);
@@ -149,20 +223,98 @@ int merge(const std::string& output, const std::vector<std::string>& files) {
   return std::fflush(stdout) == 0 ? 0 : 1;
 }
 
+// Subtracts from each process what it had counted before; a process that has come since has counted all of it.
+Readers readers_between(Ns from, Ns to, const std::vector<std::string>& files) {
+  const Readers before = readers_at(from, files);
+  Readers now = readers_at(to, files);
+  auto earlier = before.begin();
+  for (const auto& reader : now) {
+    while (earlier != before.end() && (*earlier)->job().rank < reader->job().rank) ++earlier;
+    const bool is_same = earlier != before.end() && (*earlier)->job().rank == reader->job().rank &&
+                         (*earlier)->process().pid == reader->process().pid;
+    if (is_same) subtract(*reader, **earlier);
+  }
+  return now;
+}
+
+int snapshots(const std::vector<std::string>& files) {
+  std::puts("file\ttime\tprocesses\tbytes\tbegan");
+  for (const std::string& file : files) {
+    std::string error;
+    const std::vector<history::Summary> all = history::summaries_of(file, error);
+    if (!error.empty()) say(error);
+    if (all.empty()) continue;
+    history::State first;
+    const Ns began = first.read(file, all.front().time) ? first.began() : 0;
+    for (const history::Summary& one : all) {
+      std::printf("%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", escaped(file).c_str(), one.time,
+                  one.processes, one.bytes, began);
+    }
+  }
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+int record(const std::vector<std::string>& arguments) {
+  const auto number = [&](std::size_t i) { return std::strtoul(arguments[i].c_str(), nullptr, 10); };
+  history::Plan plan;
+  plan.launch = std::strtoull(arguments[0].c_str(), nullptr, 16);
+  plan.seconds = std::max(number(1), 1ul);
+  plan.most = number(2);
+  plan.folder = arguments[3];
+  plan.node = arguments[4];
+  plan.status = std::atoi(arguments[5].c_str());
+  plan.lock = std::atoi(arguments[6].c_str());
+  plan.places.assign(arguments.begin() + 7, arguments.end());
+  return history::record(plan);
+}
+
+// A command: its name, the number of arguments before the names of files, and what it does with both.
+struct Command {
+  const char* name;
+  std::size_t arguments;
+  bool reads_names;  // from standard input, where there are none
+  int (*run)(const std::vector<std::string>& arguments, const std::vector<std::string>& files);
+};
+
+using Texts = std::vector<std::string>;
+Ns time_of(const std::string& text) { return std::strtoull(text.c_str(), nullptr, 10); }
+
+const Command commands[] = {
+    {"list", 0, true, [](const Texts&, const Texts& files) { return list(files); }},
+    {"merge", 1, true, [](const Texts& a, const Texts& files) { return store(a[0], readers_of(files)); }},
+    {"snapshots", 0, true, [](const Texts&, const Texts& files) { return snapshots(files); }},
+    {"at", 2, true, [](const Texts& a, const Texts& files) { return store(a[0], readers_at(time_of(a[1]), files)); }},
+    {"between", 3, true,
+     [](const Texts& a, const Texts& files) {
+       return store(a[0], readers_between(time_of(a[1]), time_of(a[2]), files));
+     }},
+    {"record", 8, false,
+     [](const Texts& a, const Texts& places) {
+       Texts all = a;
+       all.insert(all.end(), places.begin(), places.end());
+       return record(all);
+     }},
+};
+
 }  // namespace
 }  // namespace commlens
 
 int main(int argc, char** argv) try {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool lists = !arguments.empty() && arguments[0] == "list";
-  const bool merges = arguments.size() >= 2 && arguments[0] == "merge";
-  if (!lists && !merges) {
-    std::fputs("usage: commlens-arena list [FILE]...\n       commlens-arena merge OUTPUT [FILE]...\n", stderr);
-    return 2;
+  for (const commlens::Command& command : commlens::commands) {
+    if (argc < 2 || std::strcmp(argv[1], command.name) != 0) continue;
+    const std::vector<std::string> all(argv + 2, argv + argc);
+    if (all.size() < command.arguments) break;
+    const auto end = all.begin() + static_cast<std::ptrdiff_t>(command.arguments);
+    std::vector<std::string> files(end, all.end());
+    if (files.empty() && command.reads_names) files = commlens::names_from(stdin);
+    return command.run({all.begin(), end}, files);
   }
-  std::vector<std::string> files(arguments.begin() + (lists ? 1 : 2), arguments.end());
-  if (files.empty()) files = commlens::names_from(stdin);
-  return lists ? commlens::list(files) : commlens::merge(arguments[1], files);
+  std::fputs(
+      "usage: commlens-arena list [FILE]...\n       commlens-arena merge OUTPUT [FILE]...\n"
+      "       commlens-arena snapshots [FILE]...\n       commlens-arena at OUTPUT TIME [FILE]...\n"
+      "       commlens-arena between OUTPUT FROM TO [FILE]...\n",
+      stderr);
+  return 2;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());
   return 1;

@@ -149,10 +149,7 @@ bool Reader::open(const std::string& path) {
     return failed("too short for an arena");
   }
   const Header& header = *reinterpret_cast<const Header*>(head);
-  if (std::memcmp(header.magic, magic, sizeof magic) != 0) return failed("not a commlens arena");
-  if (header.version != version || header.layout != layout() || header.header_bytes != header_bytes) {
-    return failed("written by another version of commlens; only that version can read it");
-  }
+  if (const char* const fault = fault_of(header)) return failed(fault);
   if (size > most_bytes) return failed("larger than any arena");
   is_copy_ = path.substr(path.rfind('/') + 1) != file_name(header.process);
   // The rest of the last chunk is unused.  A running process may have begun another chunk meanwhile.

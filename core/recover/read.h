@@ -35,6 +35,10 @@ class Reader {
   // The same for content in memory that begins with a valid header.  May throw.
   bool read_content(const Content& content);
 
+  // The same for the content that an arena had at an earlier time, which may be damaged.  Its header has the clocks of
+  // that time.  `liveness`: of the process then.  Throws nothing.
+  bool read_recorded(const Content& content, Liveness liveness);
+
   // The file itself.  Its facts are valid even if read() failed, as far as the file could be opened.
   const Input& input() const { return input_; }
 
@@ -47,9 +51,17 @@ class Reader {
   // Returns a text about missing or damaged parts of a file that could be read; empty if it is complete.
   std::string notice() const;
 
+  bool is_recorded() const { return is_recorded_; }  // of an earlier time
+
   // The counters, as the process would have collected them itself, without the identity of its world and the names that
   // it imports.
   Counted& counted() { return counted_; }
+  const Counted& counted() const { return counted_; }
+
+  // When the program last cleared its counters, in counted time; and the time from the return of MPI_Init until the
+  // process was last seen, pauses included.
+  Ticks cleared() const { return forgotten_; }
+  Ns seen_ns() const { return counted_.scale.ns(last_seen_ - job_.started); }
 
   std::string error;
 
@@ -91,6 +103,7 @@ class Reader {
   Input input_;
   Liveness liveness_ = Liveness::unknown;
   bool is_of_this_boot_ = false;
+  bool is_recorded_ = false;
   bool is_copy_ = false;  // the process may still count in the original
   bool is_full_ = false, is_damaged_ = false;
   std::uint64_t present_ = 0, missing_ = 0;  // bytes of the file that are present, and that are not
@@ -108,6 +121,9 @@ class Reader {
   std::map<std::uint32_t, std::map<Key, SliceEntry>> totals_;  // per thread: the sums of its slices
   Counted counted_;
 };
+
+// Returns why an arena with this header cannot be read, or null.
+const char* fault_of(const Header& header);
 
 // Returns how a process in this state ended, for rank.state in a profile.
 std::string name_of(std::uint32_t state, Liveness liveness);

@@ -35,15 +35,6 @@ constexpr Ticks never = 0;
 constexpr Ticks at_once = 1;
 
 std::atomic<Ticks> epoch{0};
-std::atomic<Ticks> next_action{~Ticks{0}};
-Ticks between_actions = 0;
-void (*action)() = nullptr;
-
-// Runs the action if it is due.  Only one thread runs it: the one that wins the compare-and-swap on its due time.
-void act(Ticks now) noexcept {
-  Ticks due = next_action.load(std::memory_order_relaxed);
-  if (now >= due && next_action.compare_exchange_strong(due, now + between_actions)) action();
-}
 
 SliceSum* sum_of(SliceLog& log, Key key) noexcept;
 
@@ -240,12 +231,6 @@ bool widen(Thread& thread, std::uint64_t slot) noexcept try {
 
 void begin_slices(Ticks start) noexcept { epoch.store(start); }
 
-void call_every(Ticks every, void (*what)()) noexcept {
-  between_actions = every;
-  action = what;
-  next_action.store(now() + every);
-}
-
 namespace {
 
 // Logs the time from `from` to `to` for something in progress: one entry for each slice that has ended by `to`.
@@ -285,20 +270,17 @@ bool advance(Thread& thread, Ticks now) noexcept {
   return !all_counts || spread(thread, region_slice_key(innermost.region), over, now);
 }
 
-// Clears the thread's counters if another thread has asked for it, and runs the action of call_every() if it is due.
-// Returns false before the first slice has begun.
+// Clears the thread's counters if another thread has asked for it.  Returns false before the first slice has begun.
 bool has_begun(Thread& thread, Ticks now) noexcept {
   forget_if_asked(thread);
   const Ticks origin = epoch.load();
   if (origin == 0) thread.wait_until(at_once);
-  if (origin == 0 || now < origin) return false;
-  act(now);
-  return true;
+  return origin != 0 && now >= origin;
 }
 
 void wait_for_next(Thread& thread) noexcept {
   const SliceLog& log = thread.slices;
-  thread.wait_until(std::min(epoch.load() + (log.slot + 1) * log.width, next_action.load(std::memory_order_relaxed)));
+  thread.wait_until(epoch.load() + (log.slot + 1) * log.width);
 }
 
 }  // namespace

@@ -67,9 +67,6 @@ void each_open(const Frame* frames, std::uint32_t depth, Ticks at, Visit visit) 
 // Begins the first slice at `start`.
 void begin_slices(Ticks start) noexcept;
 
-// Calls `action` repeatedly from now on: by the first thread that makes a call `every` ticks after the last time.
-void call_every(Ticks every, void (*action)()) noexcept;
-
 // Logs what a thread has counted since its last log entry, at the end of a run.  pre: the thread makes no MPI calls any
 // more.
 void finish_slices(Thread& thread, Ticks end) noexcept;

@@ -192,25 +192,6 @@ def test_ends_without_finalize(mpi: Mpi, how: str) -> None:
             assert len(copies) == 1, "its own copy beside the output"
 
 
-def test_copies_survive_the_loss_of_the_nodes(mpi: Mpi) -> None:
-    """COMMLENS_FLUSH_EVERY: what was counted up to the last copy is there when the arenas are not."""
-    with job(mpi, "run", env={"COMMLENS_FLUSH_EVERY": "1"}) as running:
-        ready = running.wait_until_ready()
-        end = time.monotonic() + 30
-        while len(list((running.where / "out").glob("commlens-arenas-*/*.arena"))) < RANKS:
-            assert time.monotonic() < end, "no copies"
-            time.sleep(0.1)
-        for one in ready:
-            os.kill(one.pid, signal.SIGKILL)
-        running.wait()
-        counted = running.counted()
-        profile = recovered(running, running.where / "out")
-        check_names(profile)
-        for rank in range(RANKS):
-            found = profile.calls("MPI_Allreduce")[["s0.1", "s1.1"][rank % 2]][rank]
-            assert 0 < found <= counted[rank].begun["MPI_Allreduce"]
-
-
 def test_a_good_end_leaves_nothing(mpi: Mpi) -> None:
     """Neither arenas, nor the copies that the program asked for."""
     with job(mpi, "finalize") as running:

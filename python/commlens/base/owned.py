@@ -17,8 +17,10 @@ from pathlib import Path
 
 ARENAS = ("*.arena",)
 UNFINISHED = ("*.arena.flush", "*.arena.last")
+HISTORIES = ("*.history",)
+"""Snapshots of the arenas of one node (COMMLENS_FLUSH_EVERY)."""
 COPIES = "commlens-arenas-*"
-"""Folders in which a job stores copies of its arenas."""
+"""Folders in which a job stores copies of its arenas, and their history."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 

@@ -42,8 +42,9 @@ NAMELESS = "recovered.db"
 def recover(where: tuple[Path, ...], output: Path | None, names: tuple[str, ...], only_lists: bool) -> None:
     """Make a profile of a job that did not reach MPI_Finalize.
 
-    PLACE is an arena or crash copy, or a folder with such files: the folder commlens-arenas-* beside the output, if the
-    processes could still write it when they ended, or COMMLENS_ARENA_DIR, /dev/shm or $TMPDIR of a node on which
+    PLACE is an arena, a crash copy or a history, or a folder with such files: the folder commlens-arenas-* beside the
+    output, if the processes could still write it when they ended or the run took snapshots (COMMLENS_FLUSH_EVERY), or
+    COMMLENS_ARENA_DIR, /dev/shm or $TMPDIR of a node on which
     processes were killed. By default all of these on this machine. Several places, also of several nodes, are merged
     into one profile. Only files of the current user are read.
 
@@ -56,7 +57,9 @@ def recover(where: tuple[Path, ...], output: Path | None, names: tuple[str, ...]
     ranks, or other parts of a profile, or jobs are missing.
     """
     present = [Path()] if os.access(".", os.R_OK | os.X_OK) else []
-    found = read(find_some(where or [*places(os.environ), *present]))
+    found = [
+        arena for arena in read(find_some(where or [*places(os.environ), *present])) if not arena.is_stored
+    ]
     # A process that is still in MPI_Init has no counters.
     refused = [arena for arena in found if arena.error and (where or not arena.is_running)]
     for arena in refused:

@@ -109,6 +109,11 @@ class Arena:
         return self.liveness == "running"
 
     @property
+    def is_stored(self) -> bool:
+        """Whether it is the last snapshot of a process whose profile is stored: nothing is left to recover."""
+        return self.state == "finalized" and self.file.suffix == ".history"
+
+    @property
     def is_starting(self) -> bool:
         """Whether it is running and still in MPI_Init."""
         return self.is_running and self.error.endswith(STARTING)
@@ -175,20 +180,24 @@ def places(env: Mapping[str, str]) -> list[Path]:
     return [Path(place) for place in dict.fromkeys(named) if place and os.access(place, os.R_OK | os.X_OK)]
 
 
-def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
+def find(where: Iterable[Path], *, unfinished: bool = False, histories: bool = False) -> list[Path]:
     """Return this user's arenas in folders, in the folders commlens-arenas-* there, and the named files.
 
     Parameters
     ----------
     unfinished : bool
         Include copies that are incomplete, because their process ended or still writes them.
+    histories : bool
+        Include the snapshots of COMMLENS_FLUSH_EVERY; each such file has several processes.
 
     Raises
     ------
     CommlensError
         A place does not exist or cannot be read.
     """
-    patterns = owned.ARENAS + (owned.UNFINISHED if unfinished else ())
+    patterns = (
+        owned.ARENAS + (owned.UNFINISHED if unfinished else ()) + (owned.HISTORIES if histories else ())
+    )
     found: dict[Path, None] = {}
     for place in where:
         with _readable(place) as is_folder:
@@ -202,7 +211,7 @@ def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
 
 
 def find_some(where: Iterable[Path]) -> list[Path]:
-    """Return the arenas as find() does, but continue past unreadable places, with a message about each.
+    """Return arenas and histories as find() does, but continue past unreadable places, with a message about each.
 
     Raises
     ------
@@ -213,7 +222,7 @@ def find_some(where: Iterable[Path]) -> list[Path]:
     errors: list[CommlensError] = []
     for place in where:
         try:
-            found.update(dict.fromkeys(find([place])))
+            found.update(dict.fromkeys(find([place], histories=True)))
         except CommlensError as error:
             errors.append(error)
     if errors and not found:
@@ -386,7 +395,7 @@ def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
             continue
         ranks = launches.setdefault(arena.launch, {})
         known = ranks.get(arena.rank)
-        # A copy beside the output and the file on the node belong to the same process; the later one counts.
+        # A copy or a snapshot beside the output and the file on the node belong to the same process; the later one counts.
         if known is None or known.app_ns < arena.app_ns:
             ranks[arena.rank] = arena
     jobs: list[dict[int, Arena]] = []
@@ -433,7 +442,7 @@ def merge(job: Job, output: Path) -> tuple[Path, list[str]]:
     CommlensError
         None of them can be read, or the profile cannot be written.
     """
-    done = run_tool(["merge", output], [arena.file for arena in job.arenas])
+    done = run_tool(["merge", output], dict.fromkeys(arena.file for arena in job.arenas))
     if done.returncode != 0:
         raise CommlensError(ended(done))
     return Path(done.stdout.removesuffix("\n")), done.stderr.splitlines()

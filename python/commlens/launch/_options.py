@@ -35,6 +35,7 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_ARENA_DIR': Option('text', '', False, ()),
     'COMMLENS_HANG_SIGNAL': Option('text', '', False, ()),
     'COMMLENS_FLUSH_EVERY': Option('number', '0', False, ()),
+    'COMMLENS_HISTORY': Option('number', '64', False, ()),
     'COMMLENS_AGGREGATORS': Option('number', '0', False, ()),
     'COMMLENS_DETAIL': Option('choice', 'full', False, ('full', 'summary')),
     'COMMLENS_WAITING': Option('choice', '1', False, ('0', '1', 'barrier')),

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/recover/between.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+
+#include "core/state/slices.h"
+
+namespace commlens {
+namespace {
+
+// Counters only grow; but a call may have been read with its count and without its time.
+template <class N>
+N rest(N now, N before) {
+  return now > before ? now - before : 0;
+}
+
+void subtract_cell(Cell& now, const Cell& before) {
+  now.calls = rest(now.calls, before.calls);
+  now.time = rest(now.time, before.time);
+  now.bytes_sent = rest(now.bytes_sent, before.bytes_sent);
+  now.bytes_received = rest(now.bytes_received, before.bytes_received);
+}
+
+bool is_empty(const Cell& cell) { return (cell.calls | cell.time | cell.bytes_sent | cell.bytes_received) == 0; }
+
+void subtract_sum(CountedRegions::Sum& now, const CountedRegions::Sum& before) {
+  now.calls = rest(now.calls, before.calls);
+  now.time = rest(now.time, before.time);
+  now.nested = std::min(rest(now.nested, before.nested), now.time);
+  now.mpi = rest(now.mpi, before.mpi);
+}
+
+bool is_empty(const CountedRegions::Sum& sum) { return (sum.calls | sum.open | sum.time) == 0; }
+
+void subtract_bins(std::array<std::uint64_t, 64>& now, const std::array<std::uint64_t, 64>& before) {
+  for (std::size_t i = 0; i < now.size(); ++i) now[i] = rest(now[i], before[i]);
+}
+
+bool is_empty(const std::array<std::uint64_t, 64>& bins) {
+  return std::all_of(bins.begin(), bins.end(), [](std::uint64_t n) { return n == 0; });
+}
+
+void subtract_value(CountedRegions::Value& now, const CountedRegions::Value& before) {
+  now.count = rest(now.count, before.count);
+  now.not_finite = rest(now.not_finite, before.not_finite);
+  now.sum -= before.sum;
+}
+
+bool is_empty(const CountedRegions::Value& value) { return (value.count | value.not_finite) == 0; }
+
+void subtract_peer(PeerSum& now, const PeerSum& before) {
+  now.messages = rest(now.messages, before.messages);
+  now.bytes = rest(now.bytes, before.bytes);
+}
+
+bool is_empty(const PeerSum& sum) { return (sum.messages | sum.bytes) == 0; }
+
+// Subtracts what both maps have, and removes what is empty then.
+template <class Map, class Subtract>
+void subtract_each(Map& now, const Map& before, Subtract subtract_one) {
+  for (auto at = now.begin(); at != now.end();) {
+    const auto found = before.find(at->first);
+    if (found != before.end()) subtract_one(at->second, found->second);
+    at = found != before.end() && is_empty(at->second) ? now.erase(at) : std::next(at);
+  }
+}
+
+// A slice that was the current one at the earlier time may have got less meanwhile: a thread assigns the time of an
+// open region when it ends.
+void subtract_slices(Sliced& now, const Sliced& before) {
+  Sliced negative = before;
+  for (SliceEntry& entry : negative.entries) {
+    entry.calls = -entry.calls;
+    entry.time = -entry.time;
+    entry.bytes_sent = -entry.bytes_sent;
+    entry.bytes_received = -entry.bytes_received;
+  }
+  now = added_up({now, negative});
+  const auto positive = [](std::uint64_t& n) {
+    if (n >> 63 != 0) n = 0;
+  };
+  for (SliceEntry& entry : now.entries) {
+    for (std::uint64_t* const n : {&entry.calls, &entry.time, &entry.bytes_sent, &entry.bytes_received}) positive(*n);
+  }
+  const auto is_nothing = [](const SliceEntry& entry) {
+    return (entry.calls | entry.time | entry.bytes_sent | entry.bytes_received) == 0;
+  };
+  now.entries.erase(std::remove_if(now.entries.begin(), now.entries.end(), is_nothing), now.entries.end());
+}
+
+// Removes the samples that were there before; the number of a call or message identifies it.
+template <class Samples>
+void subtract_samples(std::vector<Samples>& now, const std::vector<Samples>& before) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> known;
+  for (const Samples& one : before) {
+    for (const auto& sample : one.samples) known.emplace(one.key, sample.number);
+  }
+  for (Samples& one : now) {
+    const auto is_known = [&](const auto& sample) { return known.count({one.key, sample.number}) != 0; };
+    one.samples.erase(std::remove_if(one.samples.begin(), one.samples.end(), is_known), one.samples.end());
+  }
+  now.erase(std::remove_if(now.begin(), now.end(), [](const Samples& one) { return one.samples.empty(); }), now.end());
+}
+
+}  // namespace
+
+void subtract(arena::Reader& now, const arena::Reader& before) {
+  if (now.cleared() != before.cleared()) return;
+  Counted& counted = now.counted();
+  const Counted& earlier = before.counted();
+  subtract_each(counted.cells, earlier.cells, subtract_cell);
+  subtract_each(counted.regions.times, earlier.regions.times, subtract_sum);
+  subtract_each(counted.regions.loops, earlier.regions.loops, subtract_bins);
+  subtract_each(counted.regions.values, earlier.regions.values, subtract_value);
+  subtract_each(counted.peers, earlier.peers, subtract_peer);
+  subtract_slices(counted.slices, earlier.slices);
+  subtract_samples(counted.samples, earlier.samples);
+  subtract_samples(counted.messages, earlier.messages);
+  counted.lost = rest(counted.lost, earlier.lost);
+  RankFacts& facts = counted.facts;
+  facts.app_ns = rest(facts.app_ns, earlier.facts.app_ns);
+  facts.init_ns = rest(facts.init_ns, earlier.facts.init_ns);
+  facts.own_init_ns = rest(facts.own_init_ns, earlier.facts.own_init_ns);
+}
+
+}  // namespace commlens

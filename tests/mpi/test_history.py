@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots of a running job (COMMLENS_FLUSH_EVERY), which nothing that happens to the job damages.
+
+The oracle is the program itself: it counts the calls it has begun and those that have returned.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import harness
+import pytest
+from harness import BUILD, Mpi
+from profile_rows import Profile
+from test_survive import KINDS, RANKS, Counted, Running, check_names, commlens, job
+
+pytestmark = pytest.mark.dealt
+
+KILLS = int(os.environ.get("COMMLENS_TEST_HISTORY_KILLS", "3"))
+PATIENCE = 60
+EVERY = {"COMMLENS_FLUSH_EVERY": "1"}
+
+
+def recorders(where: Path) -> list[int]:
+    """Return the processes that record the jobs of a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if words[1:2] == [b"record"] and any(bytes(where) in word for word in words):
+                found.append(int(path.parent.name))
+    return found
+
+
+def wait_for_recorder(where: Path) -> None:
+    """Wait until nothing records a job any more."""
+    end = time.monotonic() + PATIENCE
+    while recorders(where):
+        assert time.monotonic() < end, "the recorder goes on"
+        time.sleep(0.05)
+
+
+def histories(where: Path) -> list[Path]:
+    """Return the histories of a job."""
+    return sorted((where / "out").glob("commlens-arenas-*/*.history"))
+
+
+def snapshots(where: Path) -> list[dict[str, str]]:
+    """Return the snapshots of a job, oldest first."""
+    done = subprocess.run(
+        [BUILD / "bin" / "commlens-arena", "snapshots", *histories(where)],
+        capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    names, *lines = (line.split("\t") for line in done.stdout.splitlines())
+    return [dict(zip(names, line, strict=True)) for line in lines]
+
+
+def whole(where: Path) -> list[int]:
+    """Return the times of the snapshots with all ranks."""
+    if not histories(where):
+        return []
+    return [int(row["time"]) for row in snapshots(where) if int(row["processes"]) == RANKS]
+
+
+@dataclass
+class Log:
+    """What the ranks had counted at several times."""
+
+    running: Running
+    entries: list[tuple[int, list[Counted]]] = field(default_factory=list)
+
+    def note(self) -> None:
+        """Add an entry.  The time is that after the counts were read: they are not newer."""
+        counted = self.running.counted()
+        self.entries.append((time.time_ns(), counted))
+
+    def before(self, time_ns: int) -> list[Counted]:
+        """Return the last counts before a time."""
+        return [counted for at, counted in self.entries if at <= time_ns][-1]
+
+    def note_until(self, is_over: float) -> None:
+        """Add entries until a time of the monotonic clock."""
+        while time.monotonic() < is_over:
+            self.note()
+            time.sleep(0.01)
+
+
+def calls_of(profile: Profile, kind: str, rank: int) -> int:
+    """Return the calls of a procedure on a rank."""
+    return sum(profile.column(
+        "SELECT calls FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op "
+        f"WHERE op.name = '{kind}' AND rank = {rank}"
+    ))  # fmt: skip
+
+
+def check_between(profile: Profile, first: list[Counted], last: list[Counted]) -> None:
+    """Assert that each call that had returned first is there, and none that had not begun at last."""
+    for rank in range(RANKS):
+        for kind in KINDS:
+            found = calls_of(profile, kind, rank)
+            assert first[rank].done[kind] <= found <= last[rank].begun[kind], (rank, kind)
+
+
+def state_at(where: Path, *arguments: object, command: str = "at") -> Profile:
+    """Return the profile of a snapshot."""
+    path = where / "state.db"
+    path.unlink(missing_ok=True)
+    subprocess.run(
+        [BUILD / "bin" / "commlens-arena", command, path, *map(str, arguments), *histories(where)],
+        check=True, capture_output=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return Profile(path)
+
+
+def test_the_last_whole_snapshot_survives_a_kill_of_everything(mpi: Mpi) -> None:
+    """SIGKILL of all ranks and of the recorder at a random moment; then the arenas are lost, too."""
+    chance = random.Random(mpi.name)
+    for _ in range(KILLS):
+        with job(mpi, "run", env=EVERY) as running:
+            log = Log(running)
+            ready = running.wait_until_ready()
+            log.note()
+            end = time.monotonic() + PATIENCE
+            while len(whole(running.where)) < 2:  # the first one is taken in MPI_Init
+                assert time.monotonic() < end, "no snapshot"
+                log.note()
+            log.note_until(time.monotonic() + chance.uniform(0, 1.5))
+            for pid in [*recorders(running.where), *(one.pid for one in ready)]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            running.wait()
+            wait_for_recorder(running.where)
+            for path in running.arenas.iterdir():
+                path.unlink()
+            commlens(
+                "recover", "-o", running.where / "recovered.db", running.where / "out", cwd=running.where
+            )
+            profile = Profile(running.where / "recovered.db")
+            check_names(profile)
+            # A launcher may have ended a rank on its own, which then made its own copy of a later time.
+            assert set(profile.column("SELECT state FROM rank")) <= {"ended", "SIGTERM"}
+            last = whole(running.where)[-1]
+            check_between(profile, log.before(last), running.counted())
+            for at in whole(running.where)[1:]:
+                check_between(state_at(running.where, at), log.before(at), running.counted())
+
+
+def test_a_snapshot_of_the_past_and_the_difference_of_two(mpi: Mpi) -> None:
+    """The difference has exactly the calls that the later snapshot has more."""
+    with job(mpi, "run", env=EVERY) as running:
+        ready = running.wait_until_ready()
+        end = time.monotonic() + PATIENCE
+        while len(whole(running.where)) < 4:
+            assert time.monotonic() < end, "too few snapshots"
+            time.sleep(0.1)
+        for one in ready:
+            os.kill(one.pid, signal.SIGKILL)
+        running.wait()
+        wait_for_recorder(running.where)
+        counts = []
+        first, second = whole(running.where)[-3:-1]
+        for at in (first, second + 1):
+            profile = state_at(running.where, at)
+            assert set(profile.column("SELECT state FROM rank")) == {"running"}
+            counts.append(
+                {(kind, rank): calls_of(profile, kind, rank) for kind in KINDS for rank in range(RANKS)}
+            )
+        difference = state_at(running.where, first, second, command="between")
+        for (kind, rank), calls in counts[1].items():
+            assert calls_of(difference, kind, rank) == calls - counts[0][kind, rank]
+        assert min(counts[1].values()) > 0
+
+
+def test_the_last_snapshot_of_a_good_end_has_everything(mpi: Mpi) -> None:
+    """The profile and the last snapshot have the same calls; recover has nothing to do."""
+    with job(mpi, "finalize", env=EVERY) as running:
+        assert running.wait() == 0
+        wait_for_recorder(running.where)
+        assert list(running.arenas.iterdir()) == []
+        assert len(histories(running.where)) == 1
+        stored = Profile(running.where / "out" / "profile.db")
+        last = state_at(running.where, 2**63)
+        assert set(last.column("SELECT state FROM rank")) == {"finalized"}
+        sql = "SELECT op.name, rank, SUM(calls), SUM(bytes_sent) FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op"
+        rows = [profile.rows(f"{sql} GROUP BY op.name, rank ORDER BY 1, 2") for profile in (stored, last)]
+        assert rows[0] == rows[1]
+        assert rows[0] != []
+        last.check()
+        done = harness.commlens("recover", "out", cwd=running.where)
+        assert done.returncode != 0
+        assert "nothing to recover" in done.stderr
+
+
+def test_the_program_sees_nothing_of_the_recorder(mpi: Mpi) -> None:
+    """No child, no signal, no open file; and the launcher does not wait for it."""
+    program = [mpi.compile("children.c")]
+    without = mpi.run(RANKS, program)
+    result = mpi.run(RANKS, program, {"COMMLENS_FLUSH_EVERY": "3600"})
+    assert result.lines == without.lines
+    assert len(result.said) == len(without.said)
+    wait_for_recorder(result.profile.parent)
+
+
+def test_a_folder_that_cannot_be_made_costs_one_line(mpi: Mpi) -> None:
+    where = mpi.fresh("refused")
+    result = mpi.run(
+        RANKS,
+        [mpi.compile("children.c")],
+        {**EVERY, "COMMLENS_OUTPUT": str(where / "none" / "x.db")},
+        cwd=where,
+    )
+    assert result.rc == 0
+    assert len(result.lines) == RANKS
+    said = [line for line in result.said if "snapshots" in line]
+    assert len(said) == 1
+    assert said[0].startswith(
+        f"commlens: cannot store snapshots of the counters in {where}/none/commlens-arenas-"
+    )
+    assert said[0].endswith(": No such file or directory; no snapshots are stored")
+    assert recorders(where) == []

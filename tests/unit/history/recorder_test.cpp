@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/history/recorder.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include "core/arena/arena.h"
+#include "core/history/state.h"
+#include "core/recover/between.h"
+#include "tests/unit/check.h"
+#include "tests/unit/life.h"
+#include "tests/unit/rank.h"
+
+namespace commlens::history {
+namespace {
+
+constexpr std::uint64_t launch = 77;  // of the processes of life.cpp
+constexpr std::uint32_t op = 3;
+
+// A process that waits before each step until the test asks for it.
+class Steps {
+ public:
+  template <class Step>
+  Steps(const std::string& folder, Step step) {
+    CHECK_EQ(pipe(asked_.data()), 0);
+    CHECK_EQ(pipe(done_.data()), 0);
+    thread_ = std::thread([this, folder, step] {
+      live(folder, [this, step](Registry&) {
+        char any = 0;
+        for (int i = 0; ::read(asked_[0], &any, 1) == 1; ++i) {
+          step(i);
+          if (write(done_[1], &any, 1) != 1) _exit(98);
+        }
+      });
+    });
+  }
+  ~Steps() {
+    thread_.join();
+    for (const int file : {asked_[0], asked_[1], done_[0], done_[1]}) close(file);
+  }
+  void next() {
+    char any = 'x';
+    CHECK_EQ(write(asked_[1], &any, 1), 1);
+    CHECK_EQ(::read(done_[0], &any, 1), 1);
+  }
+  void last() {  // in which the process ends
+    const char any = 'x';
+    CHECK_EQ(write(asked_[1], &any, 1), 1);
+    thread_.join();
+    thread_ = std::thread([] {});
+  }
+
+ private:
+  std::array<int, 2> asked_{}, done_{};
+  std::thread thread_;
+};
+
+std::uint64_t calls_of(const arena::Reader& reader) {
+  std::uint64_t calls = 0;
+  for (const auto& [key, cell] : reader.counted().cells) calls += op_of_key(cell.key) == op ? cell.calls : 0;
+  return calls;
+}
+
+// The only process of a history at a time.
+std::unique_ptr<arena::Reader> one_at(const std::string& path, Ns time) {
+  State state;
+  CHECK(state.read(path, time));
+  auto all = state.readers();
+  CHECK_EQ(all.size(), std::size_t{1});
+  CHECK_EQ(all[0]->error, std::string());
+  CHECK_EQ(all[0]->notice(), std::string());
+  return std::move(all[0]);
+}
+
+void check_state(const std::string& path, Ns time, std::uint64_t calls, const std::string& state) {
+  const auto reader = one_at(path, time);
+  CHECK_EQ(calls_of(*reader), calls);
+  CHECK_EQ(reader->counted().facts.state, state);
+}
+
+}  // namespace
+
+TEST(each_snapshot_has_what_was_counted_by_then) {
+  const Folder arenas, folder;
+  HistoryWriter writer(64);
+  CHECK(writer.create(folder.path() + "/x", "n.history"));
+  Recorder recorder(launch, {arenas.path()});
+  {
+    Steps process(arenas.path(), [](int i) {
+      if (i == 2) raise(SIGKILL);
+      count(world, op, i == 0 ? 5 : 7, 1000);
+    });
+    process.next();
+    recorder.look();
+    CHECK(recorder.is_any_counting());
+    CHECK(writer.add(recorder.take(10)));
+    process.next();
+    recorder.look();
+    CHECK(writer.add(recorder.take(20)));
+    process.last();
+    CHECK(!recorder.is_any_counting());
+    CHECK(writer.add(recorder.take(30)));
+    CHECK_EQ(recorder.take(40).parts.size(), std::size_t{0});
+  }
+  const std::string path = folder.path() + "/x/n.history";
+  check_state(path, 10, 5, "running");
+  check_state(path, 19, 5, "running");
+  check_state(path, 20, 12, "running");
+  check_state(path, 30, 12, "ended");
+  check_state(path, at_the_end, 12, "ended");
+  State none;
+  CHECK(!none.read(path, 9));
+  CHECK_EQ(none.error, path + ": no snapshot until then");
+  const auto early = one_at(path, 10), late = one_at(path, 20);
+  const Ns app = late->counted().facts.app_ns;
+  subtract(*late, *early);
+  CHECK_EQ(calls_of(*late), std::uint64_t{7});
+  CHECK_EQ(late->counted().facts.app_ns, app - early->counted().facts.app_ns);
+  const auto same = one_at(path, 30);
+  subtract(*same, *one_at(path, 20));
+  CHECK(same->counted().cells.empty());
+}
+
+TEST(the_last_state_of_a_process_that_has_removed_its_arena_is_recorded) {
+  const Folder arenas, folder;
+  HistoryWriter writer(64);
+  CHECK(writer.create(folder.path() + "/x", "n.history"));
+  Recorder recorder(launch, {arenas.path()});
+  {
+    Steps process(arenas.path(), [](int i) {
+      if (i == 2) _exit(0);
+      count(world, op, 3);
+      if (i == 1) arena::remove();
+    });
+    process.next();
+    recorder.look();
+    CHECK(recorder.is_any_counting());
+    process.next();
+    CHECK(!recorder.is_any_counting());  // though it runs
+    CHECK(writer.add(recorder.take(10)));
+    process.last();
+  }
+  check_state(folder.path() + "/x/n.history", at_the_end, 6, "finalized");
+}
+
+TEST(only_processes_of_the_launch_are_recorded) {
+  const Folder arenas;
+  live(arenas.path(), [](Registry&) { raise(SIGKILL); });
+  write_file(arenas.path() + "/other.arena", content_of(arenas.file()));
+  write_file(arenas.path() + "/" + arena::file_prefix() + "1-2-3.arena", std::string(100, 'x'));
+  Recorder other(launch + 1, {arenas.path(), arenas.path() + "/none"}), same(launch, {arenas.path()});
+  other.look();
+  CHECK_EQ(other.take(1).parts.size(), std::size_t{0});
+  same.look();
+  CHECK(!same.is_any_counting());
+  CHECK_EQ(same.take(1).parts.size(), std::size_t{1});
+}
+
+}  // namespace commlens::history
