@@ -20,7 +20,7 @@ inline constexpr char tables_sql[] =
 ) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE setting ( -- How the processes were set up (settings.md), with the number of processes that had each value: settings that differ between ranks have several rows, or fewer ranks than meta.ranks_collected.
-  source TEXT, -- label: of COMMLENS_LABEL. environment: a variable. control: a control variable of the MPI library. tune: a variable that COMMLENS_TUNE set for a family of communicators, with the procedure and the call site that created them. program: executable and build_id. machine: processor.
+  source TEXT, -- label: of COMMLENS_LABEL, or snapshot, the part of the run that commlens history chose. environment: a variable. control: a control variable of the MPI library. tune: a variable that COMMLENS_TUNE set for a family of communicators, with the procedure and the call site that created them. program: executable and build_id. machine: processor.
   name TEXT, -- Name of the setting.
   value TEXT, -- Its value, at most 4,096 bytes. *** replaces possible secrets.
   ranks INTEGER, -- [processes] Processes that had this value.

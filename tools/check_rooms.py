@@ -32,7 +32,7 @@ INCLUDES: dict[str, str] = {
     "mpi": "api base hot arena process place state job profile out collect",
     "recover": "base hot arena process state profile out collect",
     "history": "base arena state recover",
-    "programs": "base out recover history",
+    "programs": "base process out recover history",
 }
 """The folders that the files of each folder of core/ may include, besides their own; only folders of lines above."""
 

@@ -34,6 +34,7 @@
 #include "core/history/recorder.h"
 #include "core/history/state.h"
 #include "core/out/sqlite.h"
+#include "core/process/settings.h"
 #include "core/recover/between.h"
 #include "core/recover/merge.h"
 #include "core/recover/read.h"
@@ -223,6 +224,29 @@ int store(const std::string& output, const Readers& readers) {
   return std::fflush(stdout) == 0 ? 0 : 1;
 }
 
+Ns latest_of(const Readers& readers) {
+  Ns latest = 0;
+  for (const auto& reader : readers) latest = std::max(latest, reader->seen_ns());
+  return latest;
+}
+
+// Stores in the profile which part of the run it is, as a label.
+void label(const Readers& readers, const std::string& text) {
+  for (const auto& reader : readers) {
+    std::string& stored = reader->counted().facts.settings;
+    std::vector<Setting> settings;
+    if (!read_settings(stored, settings)) settings.clear();
+    settings.push_back({"label", "snapshot", text});
+    stored = written(settings);
+  }
+}
+
+std::string seconds_text(Ns time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3fs", static_cast<double>(time) / 1e9);
+  return text;
+}
+
 // Subtracts from each process what it had counted before; a process that has come since has counted all of it.
 Readers readers_between(Ns from, Ns to, const std::vector<std::string>& files) {
   const Readers before = readers_at(from, files);
@@ -234,6 +258,7 @@ Readers readers_between(Ns from, Ns to, const std::vector<std::string>& files) {
                          (*earlier)->process().pid == reader->process().pid;
     if (is_same) subtract(*reader, **earlier);
   }
+  label(now, seconds_text(latest_of(before)) + "-" + seconds_text(latest_of(now)));
   return now;
 }
 
@@ -283,7 +308,12 @@ const Command commands[] = {
     {"list", 0, true, [](const Texts&, const Texts& files) { return list(files); }},
     {"merge", 1, true, [](const Texts& a, const Texts& files) { return store(a[0], readers_of(files)); }},
     {"snapshots", 0, true, [](const Texts&, const Texts& files) { return snapshots(files); }},
-    {"at", 2, true, [](const Texts& a, const Texts& files) { return store(a[0], readers_at(time_of(a[1]), files)); }},
+    {"at", 2, true,
+     [](const Texts& a, const Texts& files) {
+       const Readers readers = readers_at(time_of(a[1]), files);
+       label(readers, seconds_text(latest_of(readers)));
+       return store(a[0], readers);
+     }},
     {"between", 3, true,
      [](const Texts& a, const Texts& files) {
        return store(a[0], readers_between(time_of(a[1]), time_of(a[2]), files));

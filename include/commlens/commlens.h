@@ -104,8 +104,8 @@ COMMLENS_API void commlens_resume(void);
  * regions are numbered from here. */
 COMMLENS_API void commlens_reset(void);
 
-/* Copies the counters of this process to a folder beside the output and replaces the previous copy, as
- * COMMLENS_FLUSH_EVERY does.  `commlens recover` makes a profile of the copies of all ranks, even if the job or its
+/* Copies the counters of this process to a folder beside the output and replaces the previous copy.
+ * `commlens recover` makes a profile of the copies of all ranks, even if the job or its
  * nodes are lost later.  Not collective.  Returns 0, or 1 if the copy cannot be written or nothing is counted. */
 COMMLENS_API int commlens_flush(void);
 

@@ -6,6 +6,8 @@ The oracle is the program itself: it counts the calls it has begun and those tha
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import random
 import signal
@@ -19,6 +21,7 @@ import harness
 import pytest
 from harness import BUILD, Mpi
 from profile_rows import Profile
+from recorders import recorders, wait_for_recorder
 from test_survive import KINDS, RANKS, Counted, Running, check_names, commlens, job
 
 pytestmark = pytest.mark.dealt
@@ -26,25 +29,6 @@ pytestmark = pytest.mark.dealt
 KILLS = int(os.environ.get("COMMLENS_TEST_HISTORY_KILLS", "3"))
 PATIENCE = 60
 EVERY = {"COMMLENS_FLUSH_EVERY": "1"}
-
-
-def recorders(where: Path) -> list[int]:
-    """Return the processes that record the jobs of a folder."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = path.read_bytes().split(b"\0")
-            if words[1:2] == [b"record"] and any(bytes(where) in word for word in words):
-                found.append(int(path.parent.name))
-    return found
-
-
-def wait_for_recorder(where: Path) -> None:
-    """Wait until nothing records a job any more."""
-    end = time.monotonic() + PATIENCE
-    while recorders(where):
-        assert time.monotonic() < end, "the recorder goes on"
-        time.sleep(0.05)
 
 
 def histories(where: Path) -> list[Path]:
@@ -176,6 +160,64 @@ def test_a_snapshot_of_the_past_and_the_difference_of_two(mpi: Mpi) -> None:
         for (kind, rank), calls in counts[1].items():
             assert calls_of(difference, kind, rank) == calls - counts[0][kind, rank]
         assert min(counts[1].values()) > 0
+
+
+def csv_rows(text: str) -> list[dict[str, str]]:
+    """Return the rows of a table in CSV."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_the_command_shows_the_same_numbers_as_the_profiles(mpi: Mpi) -> None:
+    """Of a killed job by its folder, and by the profile that was recovered."""
+    with job(mpi, "run", env=EVERY) as running:
+        ready = running.wait_until_ready()
+        end = time.monotonic() + PATIENCE
+        while len(whole(running.where)) < 4:
+            assert time.monotonic() < end, "too few snapshots"
+            time.sleep(0.1)
+        for one in ready:
+            os.kill(one.pid, signal.SIGKILL)
+        running.wait()
+        wait_for_recorder(running.where)
+        where = running.where
+        commlens("recover", "-o", "recovered.db", "arenas", "out", cwd=where)
+        (folder,) = (where / "out").glob("commlens-arenas-*")
+        (where / "recovered.db").rename(where / "out" / "recovered.db")
+        asked = ("--op", "allreduce", "--comm", "s1.1", "--format", "csv")
+        rows = csv_rows(commlens("history", "out/recovered.db", *asked, cwd=where))
+        again = csv_rows(commlens("history", folder, *asked, cwd=where))
+        for name in ("time_ns", "file_bytes", "new_calls", "new_bytes_sent", "new_bytes_received", "ranks"):
+            assert [row[name] for row in rows] == [row[name] for row in again]
+        assert [row["time_ns"] for row in rows] == [row["time"] for row in snapshots(where)]
+        total = Profile(where / "out" / "recovered.db").calls("MPI_Allreduce")["s1.1"]
+        assert sum(int(row["new_calls"]) for row in rows) == sum(total.values())
+        assert min(int(row["new_calls"]) for row in rows) >= 0
+        text = commlens("history", folder, cwd=where)
+        assert len(text.splitlines()) == 3 + len(rows)
+        begin, until = (float(rows[i]["seconds"]) + 0.001 for i in (1, 2))
+        commlens("history", folder, "--between", f"{begin:.3f}", f"{until:.3f}", "-o", "part.db", cwd=where)
+        found = Profile(where / "part.db").calls("MPI_Allreduce")["s1.1"]
+        assert sum(found.values()) == int(rows[2]["new_calls"])
+        shown = csv_rows(commlens("report", folder, "--at", f"{until:.3f}", *asked, "--unfold", cwd=where))
+        assert sum(int(row["calls"]) for row in shown) == sum(int(row["new_calls"]) for row in rows[:3])
+        assert "snapshot=" in commlens("report", folder, "--at", f"{until:.3f}", cwd=where)
+        for arguments, reason in (
+            ((folder, "--at", "0", "-o", "x.db"), "no snapshot until 0 s: the first one is 0."),
+            ((folder, "--between", f"{until:.3f}", f"{until:.3f}", "-o", "x.db"), "no snapshot between"),
+            ((folder, "--region", "none"), "no region 'none' in this run"),
+            ((folder, "--metric", "none"), "no metric 'none' in this run"),
+            ((folder, "--op", "none"), "no operation 'none'"),
+            ((folder, "--comm", "s1.1", "--region", "x"), "exclude each other"),
+            ((folder, "--at", "1"), "-o is for --at or --between"),
+            ((folder, "--at", "1", "--between", "1", "2", "-o", "x.db"), "use one of them"),
+            ((folder, "--at", "x"), "'x' is no number of seconds"),
+            ((where / "part.db",), "no snapshots of this run beside it"),
+            ((where / "arenas",), ""),
+        ):
+            done = harness.commlens("history", *map(str, arguments), cwd=where)
+            assert done.returncode != 0
+            assert reason in done.stderr, (arguments, done.stderr)
+        assert not (where / "x.db").exists()
 
 
 def test_the_last_snapshot_of_a_good_end_has_everything(mpi: Mpi) -> None:

@@ -7,7 +7,6 @@ What a job counted is in its profile or in the arenas of its ranks, and one line
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 from harness import Mpi, Result, commlens, small_file_system
 from profile_rows import Profile
+from recorders import wait_for_recorder
 from test_survive import job
 
 # What is written, where and by whom does not depend on the MPI library.
@@ -275,10 +275,7 @@ def test_copies_find_no_room(mpi: Mpi, place: Place) -> None:
             rf"commlens: cannot store snapshots of the counters in {place.out}/commlens-arenas-\w+: {NO_SPACE}; "
             r"COMMLENS_FLUSH_EVERY tries again", said[0],
         )  # fmt: skip
-        end = time.monotonic() + 30
-        while place.left()["out"]:  # until the recorder has seen the ranks end
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        wait_for_recorder(place.out)
         assert place.left() == {"out": [], "second": ["x.db"], "arenas": []}
         check_complete(Profile(place.second / "x.db"))
 

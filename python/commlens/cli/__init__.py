@@ -29,6 +29,7 @@ COMMANDS = (
         "regions",
         "metrics",
         "timeline",
+        "history",
         "waits",
         "matrix",
         "algorithms",

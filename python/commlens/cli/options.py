@@ -174,6 +174,42 @@ def parse_seconds(text: str) -> tuple[int, int | None]:
 
 
 RANKS = Parsed("ranks", parse_ranks)
+
+
+def parse_moment(text: str) -> float:
+    """Return a time in seconds.
+
+    >>> parse_moment("12.5"), parse_moment("90s")
+    (12.5, 90.0)
+    """
+    match = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{0,9})?)\s*s?\s*", text)
+    if not match:
+        raise ValueError(f"'{text}' is no number of seconds")
+    return float(match[1])
+
+
+MOMENT = Parsed("seconds", parse_moment)
+
+
+def snapshot_options(command: Command) -> Command:
+    """Add the options that choose a snapshot, or two."""
+    at = click.option(
+        "--at",
+        type=MOMENT,
+        metavar="T",
+        help="The state T seconds after MPI_Init: that of the last snapshot until then (COMMLENS_FLUSH_EVERY).",
+    )
+    between = click.option(
+        "--between",
+        type=MOMENT,
+        nargs=2,
+        metavar="T1 T2",
+        help="Only what was counted between two snapshots, the last ones until T1 and T2 seconds after MPI_Init. Minima, "
+        "maxima and last values are those of the run until T2.",
+    )
+    return at(between(command))
+
+
 rank_option = click.option(
     "--rank", "ranks", type=RANKS, metavar="RANKS", help="Only these world ranks: 0,12-15."
 )

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,11 +23,13 @@ from commlens.cli.options import (
     profile_argument,
     rank_option,
     reverse_option,
+    snapshot_options,
     sql_option,
 )
 from commlens.findings.find import Finding, read_findings, statements
 from commlens.findings.text import head_lines
 from commlens.jobs.hang import Group, draw_end, read_end
+from commlens.jobs.history import chosen, open_history, profile_of
 from commlens.profile import open_profile
 from commlens.profile.meta import is_summary
 from commlens.render.screen import Screen
@@ -39,15 +43,21 @@ from commlens.selection import names
 from commlens.selection.sizes import BinRange, Buckets
 
 DEFAULT_TOP = 10
+ENDED_SQL = "SELECT 1 FROM rank WHERE state <> 'running' LIMIT 1"
 WAITING_OF_ALL = "--waiting is of all ranks, regions and call sites together: use it without --by region, --callsites, --rank and --time"
 
 
 class Answer(NamedTuple):
-    """What a report shows: findings and the queries behind them, facts of the run, where the ranks of a killed job were, communicators."""
+    """What a report shows.
+
+    Findings and the queries behind them; facts of the run; where the ranks were, if they were killed or still ran when
+    the counters were read; communicators.
+    """
 
     findings: list[Finding]
     rules: list[tuple[str, str]]
     facts: Run
+    has_ended: bool
     end: tuple[list[Group], list[int]]
     report: Report
 
@@ -148,6 +158,7 @@ class Answer(NamedTuple):
     "regions and call sites together.",
 )
 @click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
+@snapshot_options
 @format_option
 @sql_option
 def report(
@@ -168,6 +179,8 @@ def report(
     by: str,
     waiting: bool,
     unfold: bool,
+    at: float | None,
+    between: tuple[float, float] | None,
     style: str,
     show_sql: bool,
     **of_paths: Any,
@@ -199,7 +212,7 @@ def report(
     _refuse(by, unfold=unfold, waiting=waiting, is_part=bool(callsites or ranks or time_ns))
     shape = Shape(by, not unfold, callsites, members, all_ranks, buckets, sort, reverse, top or None)
     shape = _with_paths(shape, tree=style == "table", **of_paths)
-    with open_profile(profile) as connection:
+    with _part_of(profile, at, between) as name, open_profile(name) as connection:
         if by == "region":
             refuse_older(connection)
         asked = Selection(comms, operations, classes, ranks or (), size, time_ns)
@@ -208,6 +221,19 @@ def report(
         if waiting:
             add_waiting(connection, answer.report)
     _print(Screen(), answer, "sql" if show_sql else style)
+
+
+@contextmanager
+def _part_of(profile: str, at: float | None, between: tuple[float, float] | None) -> Iterator[str]:
+    """Return the path of the profile, or of that of a snapshot."""
+    if at is None and between is None:
+        yield profile
+        return
+    if at is not None and between is not None:
+        raise click.UsageError("--at is one time, and --between are two: use one of them")
+    history = open_history(profile)
+    with profile_of(history, chosen(history, at, between)) as name:
+        yield name
 
 
 def _refuse(by: str, *, unfold: bool, waiting: bool, is_part: bool) -> None:
@@ -245,7 +271,8 @@ def _read(connection: sqlite3.Connection, selection: Selection, shape: Shape) ->
     facts = read_run(connection)
     end = read_end(connection) if facts.ranks["unfinished"] else ([], [])
     findings, rules = read_findings(connection), statements(connection)
-    return Answer(findings, rules, facts, end, read_report(connection, selection, shape))
+    has_ended = connection.execute(ENDED_SQL).fetchone() is not None
+    return Answer(findings, rules, facts, has_ended, end, read_report(connection, selection, shape))
 
 
 def _print(screen: Screen, answer: Answer, style: str) -> None:
@@ -282,16 +309,13 @@ def _print_table(screen: Screen, answer: Answer) -> None:
     """Print the findings, the facts of the run, and the communicators with their operations."""
     screen.lines(head_lines(answer.findings, screen.width))
     report = answer.report
-    _print_end(screen, answer.end, report.shape.top or 0)
+    if any(answer.end):
+        screen.lines(
+            [Text("when the job ended" if answer.has_ended else "when the counters were read", style="bold")]
+        )
+        screen.lines([*draw_end(*answer.end, report.shape.top or 0).lines(screen.width), Text("")])
     _print_head(screen, answer.facts, report)
     screen.lines(draw(report).lines(screen.width) if report.lines else [Text("no calls match")])
-
-
-def _print_end(screen: Screen, end: tuple[list[Group], list[int]], top: int) -> None:
-    """Print where the ranks were at the end of a killed job."""
-    if any(end):
-        screen.lines([Text("when the job ended", style="bold")])
-        screen.lines([*draw_end(*end, top).lines(screen.width), Text("")])
 
 
 def _print_head(screen: Screen, facts: Run, report: Report) -> None:
