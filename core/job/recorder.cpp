@@ -144,6 +144,7 @@ std::string start_tool(const RecorderFacts& facts, int lock) {
                                     std::to_string(lock)};
   for (const std::string& place : arena::places(facts.arena_dir)) texts.push_back(place);
   std::vector<char*> arguments;
+  arguments.reserve(texts.size() + 1);
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
   Start start{tool.c_str(), arguments.data(), ends[1], lock, nullptr, 0};

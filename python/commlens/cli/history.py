@@ -22,7 +22,9 @@ from commlens.render.units import bytes_text, count_text
 @comm_option
 @op_option("these operations")
 @click.option(
-    "--region", metavar="PATH", help="The time in a code region: its path or a glob, such as solve/* ."
+    "--region",
+    metavar="PATH",
+    help="The time in a code region: its path, or a glob such as solve/* for the regions directly in one.",
 )
 @click.option("--metric", metavar="NAME", help="The values of a metric of the application.")
 @snapshot_options

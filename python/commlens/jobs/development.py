@@ -26,7 +26,7 @@ SELECT SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(bytes_sent) AS bytes_se
   FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op JOIN comm ON comm.id = key.comm"""
 REGIONS_SQL = """\
 SELECT SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(mpi_ns) AS mpi_ns
-  FROM region_total JOIN region_path ON region_path.region = region_total.region WHERE path GLOB """
+  FROM region_total JOIN region_path ON region_path.region = region_total.region WHERE """
 PATHS_SQL = "SELECT path FROM region_path WHERE depth > 0"
 METRIC_SQL = """\
 SELECT SUM(count) AS count, SUM(sum) AS sum FROM metric_value JOIN metric ON metric.id = metric_value.metric
@@ -53,7 +53,7 @@ class Subject:
         """
         names.check_communicators(connection, self.comms)
         for name, what, sql, condition in (
-            (self.region, "region", PATHS_SQL, f"path GLOB {quoted(self.region or '')}"),
+            (self.region, "region", PATHS_SQL, _region_condition(self.region or "")),
             (self.metric, "metric", METRICS_SQL, f"name = {quoted(self.metric or '')}"),
         ):
             if name is not None and connection.execute(f"{sql} AND {condition}").fetchone() is None:
@@ -64,13 +64,22 @@ class Subject:
     def sql(self) -> str:
         """Return the query for what was counted by the time of a snapshot."""
         if self.region is not None:
-            return REGIONS_SQL + quoted(self.region)
+            return REGIONS_SQL + _region_condition(self.region)
         if self.metric is not None:
             return METRIC_SQL + quoted(self.metric)
         conditions = comm_conditions(self.comms)
         if self.operations:
             conditions.append(f"op.name IN ({', '.join(map(quoted, self.operations))})")
         return CALLS_SQL + where(conditions)
+
+
+def _region_condition(pattern: str) -> str:
+    """Return the condition on a row of region_path. A glob matches regions of one depth only, so that no time counts twice.
+
+    >>> _region_condition("solve/*")
+    "(path = 'solve/*' OR path GLOB 'solve/*' AND depth = 2)"
+    """
+    return f"(path = {quoted(pattern)} OR path GLOB {quoted(pattern)} AND depth = {pattern.count('/') + 1})"
 
 
 Row = dict[str, Any]
