@@ -152,6 +152,7 @@ bool HistoryWriter::create(const std::string& folder, const std::string& name) {
 }
 
 bool HistoryWriter::add(const Snapshot& snapshot) {
+  if (file_ < 0 && !create(path_, name_)) return false;
   if (count_ >= most_ && !merge_older()) return false;
   // fdatasync: the snapshot is to remain even if the node is lost.
   std::uint64_t end = end_;

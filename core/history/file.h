@@ -45,7 +45,7 @@ class HistoryWriter {
   HistoryWriter(const HistoryWriter&) = delete;
   HistoryWriter& operator=(const HistoryWriter&) = delete;
 
-  // Creates a file without snapshots.  Returns false, with errno, if it cannot.
+  // Creates a file without snapshots.  Returns false, with errno, if it cannot; then add() tries again.
   bool create(const std::string& folder, const std::string& name);
 
   // Adds a snapshot.  If there are as many as may be, first replaces each two of the older half by one.  Returns false,

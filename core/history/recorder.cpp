@@ -200,7 +200,7 @@ void detach(const Plan& plan) {
 // Tells the process that started this one: an empty text, or what failed.
 void report(int status, const std::string& error) {
   if (status < 0) return;
-  const std::string text = "started" + (error.empty() ? "" : ": " + error);
+  const std::string text = "started" + (error.empty() ? "" : ": " + error + "; COMMLENS_FLUSH_EVERY tries again");
   const ssize_t n = write(status, text.c_str(), text.size());
   static_cast<void>(n);  // nobody waits any more
   close(status);
@@ -210,10 +210,8 @@ void report(int status, const std::string& error) {
 bool waits_until(Ns due, Recorder& recorder) {
   constexpr Ns patience = second / 4;
   while (true) {
-    if (!recorder.is_any_counting()) {
-      recorder.look();  // one that came later
-      if (!recorder.is_any_counting()) return false;
-    }
+    recorder.look();  // for one that begins and ends between two snapshots
+    if (!recorder.is_any_counting()) return false;
     const Ns now = time_of_day();
     if (now >= due) return true;
     const Ns rest = std::min(due - now, patience);
@@ -228,10 +226,8 @@ int record(const Plan& plan) {
   if (plan.status >= 0) detach(plan);
   HistoryWriter writer(plan.most);
   const std::string name = plan.node + "-" + std::to_string(time_of_day()) + file_suffix;
-  if (!writer.create(plan.folder, name)) {
-    report(plan.status, std::string(folder_error(errno)) + "; no snapshots are stored");
-    return 1;
-  }
+  std::string failure;
+  if (!writer.create(plan.folder, name)) failure = folder_error(errno);
   if (plan.status >= 0 && chdir("/") != 0) return 1;  // keeps no file system in use
   Recorder recorder(plan.launch, plan.places);
   // Of a full file system, perhaps: what was not written is part of the next snapshot.
@@ -246,8 +242,8 @@ int record(const Plan& plan) {
     return is_written;
   };
   // The first one shows whether there is room, while somebody can still be told.
-  report(plan.status,
-         add(time_of_day()) ? "" : std::string(std::strerror(errno)) + "; COMMLENS_FLUSH_EVERY tries again");
+  if (!add(time_of_day()) && failure.empty()) failure = std::strerror(errno);
+  report(plan.status, failure);
   for (bool is_over = false; !is_over;) {
     // All nodes take their snapshots at the same times, without talking about it.
     const Ns interval = plan.seconds * second, due = (time_of_day() / interval + 1) * interval;

@@ -125,10 +125,8 @@ std::string answer_of(int status) {
   return reason == std::string::npos ? "" : text.substr(reason + 2);
 }
 
-// Returns why the tool cannot be started, or an empty text.
-std::string start_tool(const RecorderFacts& facts, int lock) {
-  const std::string tool = path_of_tool();
-  if (tool.empty()) return "commlens-arena is not where the library was installed";
+// Returns why the tool cannot be started, or what it reports, or an empty text.
+std::string start_tool(const RecorderFacts& facts, const std::string& tool, int lock) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::strerror(errno);
   char launch[20];
@@ -161,13 +159,15 @@ void start_recorder(const RecorderFacts& facts) noexcept try {
   const arena::Header* const header = arena::own_header();
   if (header == nullptr) return;  // a message has said so
   const int saved = errno;
-  const int lock = only_one(facts.launch, header->process.namespaces.pid);
-  if (lock < 0 && errno == EADDRINUSE) {
-    errno = saved;
-    return;
+  std::string reason;
+  if (const std::string tool = path_of_tool(); tool.empty()) {
+    if (facts.is_first) reason = "commlens-arena is not where the library was installed";
+  } else if (const int lock = only_one(facts.launch, header->process.namespaces.pid); lock >= 0) {
+    reason = start_tool(facts, tool, lock);
+    close(lock);
+  } else if (errno != EADDRINUSE) {
+    reason = std::strerror(errno);
   }
-  const std::string reason = lock < 0 ? std::strerror(errno) : start_tool(facts, lock);
-  if (lock >= 0) close(lock);
   if (!reason.empty()) {
     say("cannot store snapshots of the counters in %s: %s", facts.folder.c_str(), reason.c_str());
   }

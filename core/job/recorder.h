@@ -13,6 +13,7 @@ struct RecorderFacts {
   std::string folder;                   // where the history is stored
   std::string node;
   std::string arena_dir;  // COMMLENS_ARENA_DIR
+  bool is_first = false;  // rank 0: says what fails on all ranks
 };
 
 // Starts that process, unless another process of the launch has started it in this PID namespace.  If it cannot be

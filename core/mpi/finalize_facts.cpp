@@ -389,7 +389,7 @@ void note_job() noexcept try {
   enable_crash_copies(folder, job.rank);
   if (const unsigned long seconds = options().number(Option::flush_every); seconds != 0) {
     start_recorder({entry.launch, seconds, options().number(Option::history), folder, entry.node,
-                    options().text(Option::arena_dir)});
+                    options().text(Option::arena_dir), job.rank == 0});
   }
 } catch (const std::bad_alloc&) {
   return;  // the counters cannot be recovered then

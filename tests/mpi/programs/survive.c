@@ -79,12 +79,16 @@ int main(int argc, char** argv) {
     if (rank != 1) MPI_Barrier(row);
     if (rank == 1) pause();
   }
+  if (strcmp(argv[2], "wait") == 0) { /* for a file */
+    snprintf(name, sizeof name, "%s/go", argv[1]);
+    while (access(name, F_OK) != 0) usleep(10000);
+  }
   for (int i = 0; i < 20 || strcmp(argv[2], "run") == 0; ++i) one_round(row, ring, rank, size);
   MPI_Barrier(MPI_COMM_WORLD);
   int (*const flush)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "commlens_flush");
   if (strcmp(argv[2], "end") != 0 && flush != NULL && flush() != 0) puts("not flushed");
   if (rank == size - 1) end(argv[2]);
-  if (strcmp(argv[2], "finalize") != 0 && strcmp(argv[2], "end") != 0) pause();
+  if (strcmp(argv[2], "finalize") != 0 && strcmp(argv[2], "end") != 0 && strcmp(argv[2], "wait") != 0) pause();
   mine->stage = 2;
   MPI_Finalize();
   return 0;
