@@ -268,6 +268,7 @@ def test_over_quota_while_arenas_grow(mpi: Mpi, place: Place) -> None:
 def test_copies_find_no_room(mpi: Mpi, place: Place) -> None:
     """COMMLENS_FLUSH_EVERY: one line, nothing half-written, and the job goes on."""
     with small(place, "8k", "out"):
+        (place.out / "filler").write_bytes(bytes(8192))
         steps: list[object] = ["work", CALLS, "until", 2.5]
         result = place.run(mpi, steps, env={"COMMLENS_FLUSH_EVERY": "1"})
         said = check_job(result, lines=2)
