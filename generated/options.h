@@ -86,6 +86,6 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_METRIC_SERIES", "metric_series", "0", OptionType::number_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 31;
+inline constexpr int option_count = 33;
 
 }  // namespace commlens

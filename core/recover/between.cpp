@@ -104,6 +104,17 @@ void subtract_samples(std::vector<Samples>& now, const std::vector<Samples>& bef
   now.erase(std::remove_if(now.begin(), now.end(), [](const Samples& one) { return one.samples.empty(); }), now.end());
 }
 
+// Removes the values up to the last one that was there before.  Values in between may be missing: a full series drops
+// every second one.
+void subtract_series(CountedRegions& now, const CountedRegions& before) {
+  for (const auto& [key, values] : before.series) {
+    const auto found = now.series.find(key);
+    if (found == now.series.end() || values.empty()) continue;
+    found->second.erase(found->second.begin(), found->second.upper_bound(values.rbegin()->first));
+    if (found->second.empty()) now.series.erase(found);
+  }
+}
+
 }  // namespace
 
 void subtract(arena::Reader& now, const arena::Reader& before) {
@@ -114,6 +125,7 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
   subtract_each(counted.regions.times, earlier.regions.times, subtract_sum);
   subtract_each(counted.regions.loops, earlier.regions.loops, subtract_bins);
   subtract_each(counted.regions.values, earlier.regions.values, subtract_value);
+  subtract_series(counted.regions, earlier.regions);
   subtract_each(counted.peers, earlier.peers, subtract_peer);
   subtract_slices(counted.slices, earlier.slices);
   subtract_samples(counted.samples, earlier.samples);

@@ -7,10 +7,14 @@
 #include <csignal>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/arena/arena.h"
 #include "core/history/state.h"
 #include "core/recover/between.h"
+#include "core/state/regions.h"
+#include "core/state/series.h"
+#include "core/state/threads.h"
 #include "tests/unit/check.h"
 #include "tests/unit/life.h"
 #include "tests/unit/rank.h"
@@ -123,6 +127,38 @@ TEST(each_snapshot_has_what_was_counted_by_then) {
   const auto same = one_at(path, 30);
   subtract(*same, *one_at(path, 20));
   CHECK(same->counted().cells.empty());
+}
+
+TEST(between_two_snapshots_a_metric_has_the_values_of_that_time) {
+  const Folder arenas, folder;
+  HistoryWriter writer(64);
+  CHECK(writer.create(folder.path() + "/x", "n.history"));
+  Recorder recorder(launch, {arenas.path()});
+  Steps process(arenas.path(), [](int i) {
+    static std::uint64_t metric = 0;
+    if (i == 0) {
+      choose_series(16);
+      metric = metric_of("m", "");
+    }
+    if (i == 2) _exit(0);
+    Thread& thread = this_thread();
+    for (int value = 0; value < 3; ++value) record_in_series(thread, metric, 10 * i + value);
+  });
+  process.next();
+  recorder.look();
+  CHECK(writer.add(recorder.take(10)));
+  process.next();
+  recorder.look();
+  CHECK(writer.add(recorder.take(20)));
+  process.last();
+  const std::string path = folder.path() + "/x/n.history";
+  const auto late = one_at(path, 20);
+  subtract(*late, *one_at(path, 10));
+  const auto& series = late->counted().regions.series;
+  CHECK_EQ(series.size(), std::size_t{1});
+  std::vector<double> values;
+  for (const auto& [number, value] : series.begin()->second) values.push_back(value.value);
+  CHECK(values == (std::vector<double>{10, 11, 12}));
 }
 
 TEST(the_last_state_of_a_process_that_has_removed_its_arena_is_recorded) {
