@@ -26,7 +26,7 @@ from test_survive import KINDS, RANKS, Counted, Running, check_names, commlens, 
 
 pytestmark = pytest.mark.dealt
 
-KILLS = int(os.environ.get("COMMLENS_TEST_HISTORY_KILLS", "3"))
+KILLS, FEW_KILLS = 20, 3  # the few without --every-case
 PATIENCE = 60
 EVERY = {"COMMLENS_FLUSH_EVERY": "1"}
 
@@ -103,10 +103,10 @@ def state_at(where: Path, *arguments: object, command: str = "at") -> Profile:
     return Profile(path)
 
 
-def test_the_last_whole_snapshot_survives_a_kill_of_everything(mpi: Mpi) -> None:
+def test_the_last_whole_snapshot_survives_a_kill_of_everything(mpi: Mpi, pytestconfig: pytest.Config) -> None:
     """SIGKILL of all ranks and of the recorder at a random moment; then the arenas are lost, too."""
     chance = random.Random(mpi.name)
-    for _ in range(KILLS):
+    for _ in range(KILLS if pytestconfig.getoption("--every-case") else FEW_KILLS):
         with job(mpi, "run", env=EVERY) as running:
             log = Log(running)
             ready = running.wait_until_ready()

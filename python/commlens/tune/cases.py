@@ -35,14 +35,13 @@ Blocks = tuple[tuple[tuple[int, int], ...], ...]
 """Bytes that each rank sends and receives in a call, by communicator and rank in it."""
 
 COMMS_SQL = """\
-SELECT comm.*, op.name AS creator_name,
-       (SELECT SUM(part.calls) FROM key_total AS part JOIN key ON key.id = part.key JOIN op AS called ON called.id = key.op
-         WHERE key.comm = comm.id AND called.name = ? AND key.bin = ?) AS calls,
-       (SELECT SUM(part.bytes_sent) FROM key_total AS part JOIN key ON key.id = part.key JOIN op AS called
-         ON called.id = key.op WHERE key.comm = comm.id AND called.name = ? AND key.bin = ?) AS sent,
-       (SELECT SUM(part.bytes_received) FROM key_total AS part JOIN key ON key.id = part.key JOIN op AS called
-         ON called.id = key.op WHERE key.comm = comm.id AND called.name = ? AND key.bin = ?) AS received
+SELECT comm.*, op.name AS creator_name, called.calls, called.sent, called.received
   FROM comm LEFT JOIN op ON op.id = comm.creator
+       LEFT JOIN (SELECT key.comm, SUM(part.calls) AS calls, SUM(part.bytes_sent) AS sent,
+                         SUM(part.bytes_received) AS received
+                    FROM key JOIN op ON op.id = key.op JOIN key_total AS part ON part.key = key.id
+                   WHERE op.name = ? AND key.bin = ? GROUP BY key.comm) AS called
+       ON called.comm = comm.id
  WHERE comm.family = ? AND comm.kind = 'intra' AND comm.size > 1
  ORDER BY comm.id"""
 
@@ -139,8 +138,8 @@ def _add_place(connection: sqlite3.Connection, place: Place, found: Cases) -> No
     operation, bin = place.row["operation"], place.row["bin"]
     collective = collective_of(operation) or ""
     connection.row_factory = sqlite3.Row
-    named = (operation, bin) * 3
-    rows = [dict(row) for row in connection.execute(COMMS_SQL, (*named, place.row["family"]))]
+    named = (operation, bin, place.row["family"])
+    rows = [dict(row) for row in connection.execute(COMMS_SQL, named)]
     for size in sorted({row["size"] for row in rows if row["calls"]}):
         called = [row for row in rows if row["size"] == size and row["calls"]]
         chosen, layout = together(called, size, found.processes)

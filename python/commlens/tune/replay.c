@@ -106,9 +106,17 @@ static void find_interval(Candidate* one, double* low, double* high) {
   *low = one->ratio[below], *high = one->ratio[n - 1 - below];
 }
 
+static int open_candidates(int which) {
+  int open = 0;
+  for (int k = 1; k < list[which].candidates; k++) open += !list[which].candidate[k].is_done;
+  return open;
+}
+
 // A candidate is done if it is certainly no choice: it does not save enough, or another one is faster. Or if its change
-// is known well enough. Units are the time of the default.
-static void conclude_case(Case* work) {
+// is known well enough. One that needs more than twice the time is so after a few rounds; but one candidate is measured
+// until there are enough rounds for a claim. Units are the time of the default.
+static void conclude_case(int which) {
+  Case* work = &list[which];
   double best = 1 - LEAST_CHANGE, low, high;
   for (int k = 1; k < work->candidates; k++) {
     Candidate* one = &work->candidate[k];
@@ -120,7 +128,7 @@ static void conclude_case(Case* work) {
     Candidate* one = &work->candidate[k];
     if (one->is_done || one->rounds < FIRST_ROUNDS) continue;
     find_interval(one, &low, &high);
-    int is_slower = one->rounds < 8 ? low > 2 : low > best;
+    int is_slower = one->rounds < 8 ? low > 2 && open_candidates(which) > 1 : low > best;
     // As exactly as a choice needs it, or to a tenth of the change.
     double error = fmax(LEAST_CHANGE, fabs(1 - (low + high) / 2) / 10);
     int is_known = one->rounds >= least_rounds && high - low <= 2 * error;
@@ -136,15 +144,9 @@ static void conclude(void) {
       Candidate* one = &list[i].candidate[k];
       if (one->last > 0 && base->last > 0) add_ratio(one, one->last / base->last);
     }
-    conclude_case(&list[i]);
+    conclude_case(i);
     base->rounds++;
   }
-}
-
-static int open_candidates(int which) {
-  int open = 0;
-  for (int k = 1; k < list[which].candidates; k++) open += !list[which].candidate[k].is_done;
-  return open;
 }
 
 static void forget(void) {

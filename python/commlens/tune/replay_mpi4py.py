@@ -482,7 +482,7 @@ def conclude(cases: list[Case]) -> None:
             if one.is_done or len(one.ratios) < FIRST_ROUNDS:
                 continue
             low, high = interval(one.ratios)
-            is_slower = low > (2 if len(one.ratios) < 8 else best)
+            is_slower = low > 2 and open_candidates(case) > 1 if len(one.ratios) < 8 else low > best
             error = max(LEAST_CHANGE, abs(1 - (low + high) / 2) / 10)
             one.is_done = is_slower or (len(one.ratios) >= least_rounds and high - low <= 2 * error)
 
