@@ -73,7 +73,7 @@ def prediction(profile: Path, program: Path, folder: Path, budget: float) -> tup
     variables = {
         name: value.replace("{folder}", str(folder.absolute())) for name, value in rules.variables.items()
     }
-    return predicted_ns(plan, choices), variables
+    return predicted_ns(plan, choices, measured.cases), variables
 
 
 def main() -> None:

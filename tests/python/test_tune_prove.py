@@ -20,6 +20,7 @@ from commlens.tune.model import Candidate, Case, Choice
 from commlens.tune.proof import PROFILED, compared_rows, filed, has_begun, leg_name, legs
 from commlens.tune.prove import (
     PROOF,
+    SUBJECT,
     TUNED,
     costs_of,
     fewest,
@@ -147,6 +148,18 @@ def test_the_subject_changes_with_variables_files_and_command() -> None:
     assert len(texts) == 12
 
 
+def test_the_subject_changes_with_a_file_that_the_command_names(tmp_path: Path) -> None:
+    """A program that was compiled anew is another one."""
+    program = tmp_path / "app"
+    program.write_text("1")
+    texts = {subject([], [HERE, str(program)], {})}
+    program.write_text("22")
+    texts.add(subject([], [HERE, str(program)], {}))
+    program.unlink()
+    texts.add(subject([], [HERE, str(program)], {}))
+    assert len(texts) == 3
+
+
 TRIALS = [Trial("limit", value, {"OMPI_MCA_limit": value}, "because") for value in ("1", "2", "3")]
 
 
@@ -254,4 +267,7 @@ def test_a_proof_has_begun_when_a_run_is_kept(tmp_path: Path) -> None:
     (tmp_path / "profiles" / "1234").mkdir(parents=True)
     assert not has_begun(tmp_path)
     (tmp_path / "profiles" / "1234" / PROOF).touch()
+    (tmp_path / "profiles" / "1234" / SUBJECT).write_text(subject([Tool("limit-1")], [], {}))
+    assert not has_begun(tmp_path)  # a variable alone: more measurements change no rule that was proven
+    (tmp_path / "profiles" / "1234" / SUBJECT).write_text(subject([Tool(TUNED)], [], {}))
     assert has_begun(tmp_path)

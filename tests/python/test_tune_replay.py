@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from test_tune import MS, OPEN_MPI, call, program
 
 from commlens.base.errors import CommlensError
 from commlens.profile import open_profile
-from commlens.tune.cases import MOST_COMPUTING, Cases, read_cases
+from commlens.tune.cases import MOST_COMPUTING, Cases, _largest, read_cases
 from commlens.tune.decide import LEAST_CHANGE, compared, decide
 from commlens.tune.measurements import (
     PLAN,
@@ -26,7 +27,7 @@ from commlens.tune.measurements import (
 )
 from commlens.tune.model import DEFAULT, Candidate, Case, Choice
 from commlens.tune.plan import read_plan
-from commlens.tune.replay import compile_program, replay
+from commlens.tune.replay import _said, compile_program, replay
 from commlens.tune.steps_text import predicted_ns
 
 CASE = Case(1, "W0.0", "allreduce", 4, 11, 1024)
@@ -230,5 +231,24 @@ def test_the_prediction_is_a_share_of_the_operation_time(tmp_path: Path) -> None
         plan = read_plan(connection, (), ())
         (case,) = read_cases(connection, plan).cases
     choice = Choice(case, Candidate(3, "ring"), 9e9, 6e9, -0.25, -0.3, -0.2, 20)
-    assert predicted_ns(plan, [choice]) == plan.places[0].time_ns / 4
-    assert predicted_ns(plan, []) == 0
+    assert predicted_ns(plan, [choice], [case]) == plan.places[0].time_ns / 4
+    assert predicted_ns(plan, [], [case]) == 0
+    # The place has communicators of two sizes, and only one of them has a choice.
+    assert predicted_ns(plan, [choice], [case, replace(case, comm_size=2)]) == plan.places[0].time_ns / 8
+
+
+@pytest.mark.parametrize("before", ["", "0: ", "[3] ", "[1,0]<stdout>:", "[node:12,0]<stdout>: "])
+def test_what_the_job_says_is_found_behind_the_rank_that_launchers_add(tmp_path: Path, before: str) -> None:
+    log = tmp_path / "replay.log"
+    log.write_text(
+        f"{before}library MPICH Version: 4.0\nno module here\n{before}module /lib/libmpi.so\n{before}ready\n"
+    )
+    assert [_said(log, name) for name in ("library", "module", "ready", "refused")] == [
+        ["MPICH Version: 4.0"], ["/lib/libmpi.so"], [""], []
+    ]  # fmt: skip
+    assert _said(tmp_path / "none", "ready") == []
+
+
+def test_the_root_of_a_gather_has_the_bytes_of_all() -> None:
+    blocks = (((3, 0), (4, 0), (5, 12)), ((13, 0), (2, 15)))
+    assert [_largest(name, blocks) for name in ("gatherv", "scatterv", "alltoallv")] == [15, 15, 15]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.text import Text
@@ -22,6 +22,7 @@ from commlens.tune.decide import compared, decide
 from commlens.tune.model import Choice
 from commlens.tune.plan import Plan
 from commlens.tune.proof import (
+    PROFILES,
     TOGETHER,
     Proof,
     has_begun,
@@ -78,7 +79,7 @@ class Steps:
         CommlensError
             A step cannot be taken, or the user has stopped it.
         """
-        refuse_rules_in_use()
+        refuse_rules_in_use(name for trial in self.trials for name in trial.environment)
         try:
             with interruptible():
                 choices, module = self.choose() if self.plan.worth else ([], "")
@@ -111,7 +112,9 @@ class Steps:
         if measured is None:
             measured = replay(cases, self.launch, self.folder, budget_s=self.budget)
         else:
-            measured.notes.append("Not measured again, because the proof has begun.")
+            measured.notes.append(
+                f"Not measured again, because the proof has begun; remove {self.folder / PROFILES} to measure more."
+            )
         changes = compared(measured)
         calls = calls_of(self.plan, measured.cases)
         choices = agreed(measured, changes, decide(measured, changes), calls, self.plan.library)
@@ -130,6 +133,8 @@ class Steps:
                 rules = steps.make_rules(connection, choices, self.plan.library, module)
             text = page(rules, self.plan.library, self.folder.absolute())
             self.make_folder()
+            if not steps.has_rules(rules, self.folder):
+                store_settings({}, self.folder)  # they name files that change now
             steps.store_rules(rules, text, self.folder)
             lines = rules_lines(rules, self.folder)
             self.screen.lines([Text("")] if lines else [])
@@ -194,7 +199,7 @@ class Steps:
         kept, together = best, None
         if len(single) > 1:
             every = {name: value for _, variables in single for name, value in variables.items()}
-            found = prove_together(every, best, self.launch, self.folder, self.rounds(2))
+            found = prove_together(every, best, rules, self.launch, self.folder, self.rounds(2))
             together = found.get(TOGETHER)
             is_better = change_of(together) <= change_of(found.get("best"))
             kept = every if prove.is_faster(together) and is_better else best
@@ -220,14 +225,17 @@ class Steps:
             steps.remove_rules(self.folder)
 
 
-def refuse_rules_in_use() -> None:
+def refuse_rules_in_use(tried: Iterable[str] = ()) -> None:
     """Refuse an environment that chooses algorithms: the runs without rules would have them, too.
+
+    tried : names of other variables that runs are to try
 
     Raises
     ------
     CommlensError
         Such a variable is set.
     """
-    used = sorted(name for name in os.environ if CHOOSES.fullmatch(name))
+    other = set(tried)
+    used = sorted(name for name in os.environ if CHOOSES.fullmatch(name) or name in other)
     if used:
         raise CommlensError(f"unset {', '.join(used)}: the runs without rules would use them, too")

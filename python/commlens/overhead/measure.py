@@ -277,11 +277,19 @@ def scratch() -> Iterator[Path]:
 
 
 def rounds(
-    tools: Sequence[Tool], launch: Sequence[str], stopwatch: Path, number: int, seed: int
+    tools: Sequence[Tool],
+    launch: Sequence[str],
+    stopwatch: Path,
+    number: int,
+    seed: int,
+    *,
+    may_fail: bool = False,
 ) -> Iterator[Run]:
     """Yield the runs of all rounds, each in random order; round 0 is the warm-up, which callers discard.
 
     A tool whose run fails is measured on, as the others are; its first failure is printed.
+
+    may_fail : go on even if the warm-up of all tools failed
 
     Raises
     ------
@@ -303,7 +311,7 @@ def rounds(
                 except FailedRunError as error:
                     is_first = tool.name not in failed
                     failed.add(tool.name)
-                    if tool.name == BASELINE or (round == 0 and len(failed) == len(tools)):
+                    if tool.name == BASELINE or (round == 0 and len(failed) == len(tools) and not may_fail):
                         raise
                     if is_first:
                         print_message(error.message, error.details)

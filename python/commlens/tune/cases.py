@@ -154,7 +154,9 @@ def _add_place(connection: sqlite3.Connection, place: Place, found: Cases) -> No
             blocks = tuple(
                 _blocks(connection, row, operation, bin, size, ranks) for row, ranks in zip(chosen, layout)
             )
-        largest = message * (size if blocks is None and collective in EACH else 1)
+        largest = (
+            message * (size if collective in EACH else 1) if blocks is None else _largest(collective, blocks)
+        )
         if largest > LARGEST:
             found.notes.append(
                 f"{place.row['communicator']} {operation}: not tried, a rank has more than 2 GiB in a call."
@@ -165,6 +167,13 @@ def _add_place(connection: sqlite3.Connection, place: Place, found: Cases) -> No
         found.layouts.append(layout)
         found.blocks.append(blocks)
         found.computing_ns.append(_computing(connection, place, size))
+
+
+def _largest(collective: str, blocks: Blocks) -> int:
+    """Return the most bytes of a rank in a call: the root of a gather or scatter has those of all."""
+    if collective in ("gatherv", "scatterv"):
+        return max((sum(one) for comm in blocks for one in zip(*comm)), default=0)
+    return max((one for comm in blocks for both in comm for one in both), default=0)
 
 
 def _computing(connection: sqlite3.Connection, place: Place, size: int) -> int:

@@ -64,9 +64,10 @@ class Measurements:
 
 def plan_text(cases: Cases, seed: int) -> str:
     """Return the plan: words that the program reads with scanf."""
+    numbers = {layout: i for i, layout in enumerate(dict.fromkeys(cases.layouts))}
     lines = [FIRST, f"processes {cases.processes}", f"seed {seed}", f"set {way_of(cases.library)}"]
-    lines += [f"exclude {excluded(cases.library)}", f"layouts {len(cases.layouts)}"]
-    for layout in cases.layouts:
+    lines += [f"exclude {excluded(cases.library)}", f"layouts {len(numbers)}"]
+    for layout in numbers:
         lines.append(f"layout {len(layout)}")
         lines += [f"comm {len(ranks)} {' '.join(map(str, ranks))}" for ranks in layout]
     lines.append(f"cases {len(cases.cases)}")
@@ -75,7 +76,7 @@ def plan_text(cases: Cases, seed: int) -> str:
         name = f"n{quote(case.communicator, safe='')}"
         computing = cases.computing_ns[i] if cases.computing_ns else 0
         lines.append(
-            f"case {case.collective} {i} {size} {computing} {case.family} {case.bin} {case.message_bytes} {name}"
+            f"case {case.collective} {numbers[layout]} {size} {computing} {case.family} {case.bin} {case.message_bytes} {name}"
         )
         if blocks is not None:
             lines.append(_blocks_text(layout, blocks))

@@ -155,6 +155,7 @@ def prove_settings(
 def prove_together(
     variables: Mapping[str, str],
     best: Mapping[str, str],
+    rules: RuleSet,
     launch: Sequence[str],
     folder: Path,
     number: int,
@@ -165,6 +166,10 @@ def prove_together(
 
     Settings that each make a run faster need not do so together.
 
+    Parameters
+    ----------
+    rules : those whose files the variables may name
+
     Returns
     -------
     dict
@@ -172,7 +177,7 @@ def prove_together(
     """
     folder = folder.absolute()
     tools = [leg("best", best), leg(TOGETHER, variables)]
-    about = prove.subject(tools, launch, {})
+    about = prove.subject(tools, launch, rules.files)
     runs = made_runs(tools, launch, about, proof_folder(folder, about), number, announce=announce)
     return prove.costs_of(runs, [tool.name for tool in tools])
 
@@ -188,8 +193,11 @@ def proof_folder(folder: Path, about: str) -> Path:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether the folder has runs of a proof."""
-    return any((folder / PROFILES).glob(f"*/{prove.PROOF}"))
+    """Whether the folder has runs of a proof of rules."""
+    return any(
+        prove.is_about(proof.with_name(prove.SUBJECT), prove.TUNED)
+        for proof in (folder / PROFILES).glob(f"*/{prove.PROOF}")
+    )
 
 
 def made_runs(
@@ -211,7 +219,7 @@ def made_runs(
         raise CommlensError(f"{profiles}: cannot be created: {error.strerror}") from None
 
     def measured(more: int, done: int) -> Iterable[Run]:
-        runs = filed(rounds(tools, launch, stopwatch, more, seed=1 + done), profiles, done)
+        runs = filed(rounds(tools, launch, stopwatch, more, seed=1 + done, may_fail=True), profiles, done)
         number_of_legs = len(tools) + 1
         return announced(runs, (more + 1) * number_of_legs, number_of_legs, "runs") if announce else runs
 

@@ -11,6 +11,8 @@ import hashlib
 import json
 import math
 import os
+import shutil
+import stat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,10 +49,35 @@ def fewest(tested: int) -> int:
 
 
 def subject(tools: Sequence[Tool], launch: Sequence[str], files: Mapping[str, str]) -> str:
-    """Return what a proof is about, as text; files: name and content of each rules file."""
+    """Return what a proof is about, as text; files: name and content of each rules file.
+
+    The text changes when a program or another file that the command names does.
+    """
     digest = hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
     legs = {tool.name: dict(sorted(tool.variables.items())) for tool in tools}
-    return json.dumps({"launch": list(launch), "legs": legs, "files": digest}, indent=1) + "\n"
+    versions = {word: version for word in launch if (version := _version(word))}
+    about = {"launch": list(launch), "versions": versions, "legs": legs, "files": digest}
+    return json.dumps(about, indent=1) + "\n"
+
+
+def _version(word: str) -> tuple[str, int, int] | None:
+    """Return path, size and time of change of the file that a word of a command names; None if it names none."""
+    found = Path(shutil.which(word) or word)
+    try:
+        facts = found.stat()
+        if not stat.S_ISREG(facts.st_mode):
+            return None
+        return str(found.resolve()), facts.st_size, facts.st_mtime_ns
+    except (OSError, ValueError):
+        return None
+
+
+def is_about(path: Path, leg: str) -> bool:
+    """Return whether a file that contains what a proof is about says that it has this leg."""
+    try:
+        return leg in json.loads(path.read_text(encoding="utf-8"))["legs"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def prove(about: str, rounds: Rounds, folder: Path, number: int) -> list[Run]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -41,7 +42,6 @@ LAUNCHING = 3.0  # seconds kept for the start and the end of the job
 LEAST = 2.0  # seconds of measurement, however long the compiler took
 GRACE = 10.0  # seconds after the budget, until the job is ended
 SLOW_LAUNCH = 120.0  # the same for a job that has not yet begun to measure
-READY = b"ready"
 
 
 def replay(
@@ -232,7 +232,7 @@ def _run(command: Sequence[str], folder: Path, library: str, seconds: float, ann
             _end(job)
     lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
     _check(job.returncode, command, lines, folder / ERRORS)
-    return sorted({line.partition(" ")[2] for line in lines if line.startswith("refused ")})
+    return sorted(set(_said(said, "refused")))
 
 
 def _created(path: Path) -> BinaryIO:
@@ -254,7 +254,7 @@ def _seconds(job: subprocess.Popen[bytes], said: Path, library: str, seconds: fl
         except subprocess.TimeoutExpired:
             second += 1
         is_checked = is_checked or _check_library(said, library)
-        if not is_ready and READY in said.read_bytes().splitlines():
+        if not is_ready and _said(said, "ready"):
             is_ready, until = True, time.monotonic() + seconds + GRACE
         if time.monotonic() > until:
             raise CommlensError("the replay did not end in time and was stopped; what it measured is kept")
@@ -263,8 +263,7 @@ def _seconds(job: subprocess.Popen[bytes], said: Path, library: str, seconds: fl
 
 def _check_library(said: Path, library: str) -> bool:
     """Refuse another library than that of the profile; return whether the job has named its own."""
-    with said.open(encoding="utf-8", errors="replace") as file:
-        names = [line[len("library ") :].strip() for line in file if line.startswith("library ")]
+    names = _said(said, "library")
     if names and not is_same_library(library, names[0]):
         raise CommlensError(
             f"the run used '{library}', but the replay '{names[0]}': set MPICC to the mpicc of the run's library"
@@ -289,11 +288,20 @@ def _check(rc: int, command: Sequence[str], lines: Sequence[str], errors: Path) 
 
 def _module(said: Path) -> str:
     """Return the file of the MPI library that the job has named; empty if it has not."""
+    return next(iter(_said(said, "module")), "")
+
+
+def _said(path: Path, name: str) -> list[str]:
+    """Return what the job has written behind a word at the beginning of a line, or behind a rank that the launcher adds.
+
+    Launchers write it as "0: ", "[0] ", "[1,0]<stdout>:" or "[node:12,0]<stdout>: ".
+    """
     try:
-        lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ""
-    return next((line.partition(" ")[2] for line in lines if line.startswith("module ")), "")
+        return []
+    line = re.compile(rf"^(?:\d+: ?|\[[^]\n]*\](?:<\w+>)?:? ?)?{name}(?: (.*))?$", re.MULTILINE)
+    return [(found[1] or "").strip() for found in line.finditer(text)]
 
 
 def _end(job: subprocess.Popen[bytes]) -> None:

@@ -93,6 +93,20 @@ def store_rules(rules: RuleSet, page: str, folder: Path) -> None:
             raise CommlensError(f"{folder / name}: cannot be written: {error.strerror}") from None
 
 
+def has_rules(rules: RuleSet, folder: Path) -> bool:
+    """Return whether the folder has the files of these rules, and no other ones."""
+    for name in (BY_SIZE, BY_FAMILY, *BY_TABLE):
+        try:
+            found = (folder / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            found = None
+        except (OSError, UnicodeDecodeError):
+            return False
+        if found != rules.files.get(name):
+            return False
+    return True
+
+
 def remove_rules(folder: Path) -> None:
     """Remove the files of rules, so that nobody uses those that were not proven."""
     for name in (BY_SIZE, BY_FAMILY, *BY_TABLE):

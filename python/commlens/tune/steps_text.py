@@ -113,7 +113,7 @@ def measured_text(measured: Measurements, changes: Changes, choices: Sequence[Ch
     rest = f"; {few:,} of {cases} were measured too seldom for a claim: use a longer --budget" if few else ""
     if choices:
         faster = sum(choice.high < 0 for choice in choices)  # others may share the rule of one
-        saved = predicted_ns(plan, choices)
+        saved = predicted_ns(plan, choices, measured.cases)
         of_run = f" ({share_text(saved / plan.run_ns)} of the run time)" if plan.run_ns else ""
         return (
             f"another algorithm is faster with certainty in {faster:,} of {cases} ({number} measured); expected to save "
@@ -126,10 +126,13 @@ def measured_text(measured: Measurements, changes: Changes, choices: Sequence[Ch
     return f"leave it: no algorithm is faster than the library's own choice with certainty ({number} measured){rest}"
 
 
-def predicted_ns(plan: Plan, choices: Sequence[Choice]) -> float:
+def predicted_ns(plan: Plan, choices: Sequence[Choice], cases: Sequence[Case]) -> float:
     """Return the time that the choices save, sum over the ranks.
 
-    It is a share of the operation time in the profile, the one that the replay measured.
+    It is a share of the operation time in the profile, the one that the replay measured. A place of the plan whose
+    communicators have several sizes has a case for each; its time is divided equally.
+
+    cases : all that were measured
     """
     times = {
         (place.row["family"], place.row["operation"].lower(), place.row["bin"]): place.operation_ns
@@ -139,9 +142,9 @@ def predicted_ns(plan: Plan, choices: Sequence[Choice]) -> float:
     }
     saved = 0.0
     for choice in choices:
-        case = choice.case
-        sizes = [one for one in choices if _place(one.case) == _place(case)]
-        saved -= times.get(_place(case), 0) / len(sizes) * choice.change
+        place = _place(choice.case)
+        sizes = sum(_place(case) == place for case in cases)
+        saved -= times.get(place, 0) / sizes * choice.change
     return saved
 
 

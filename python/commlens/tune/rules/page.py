@@ -55,14 +55,9 @@ def scope_lines(rules: RuleSet) -> list[str]:
             "library: write them anew when it changes. All machines of the job must be able to read them.",
             *lines,
         ]
-    elif rules.files:
-        lines += [
-            "Open MPI 5 has another component, coll/han, in front of these rules on communicators of several nodes.",
-            "Whether a rule counts there, only a run shows.",
-        ]
-    elif any(name.startswith("MPIR_CVAR_") for name in rules.variables):
-        lines = ["A variable counts for all communicators and message sizes.", *lines]
-    else:
+    if any(name.endswith("_ALGORITHM") for name in rules.variables):
+        lines = ["A variable ..._ALGORITHM counts for all communicators and message sizes.", *lines]
+    elif not rules.files:
         lines = [
             "The ranges of bytes and processes are those of Intel MPI's reference. That they count was not tested.",
             *lines,
