@@ -230,6 +230,8 @@ template <bool in_series>
 inline __attribute__((always_inline)) void add_to_metric(Thread& thread, std::uint64_t metric, double value) noexcept {
   const RegionUpdate updating_regions(thread);
   if (__builtin_expect(!updating_regions, 0)) return;
+  // A thread that only records values has no call or region at whose end it would clear its counters.
+  if (__builtin_expect(thread.clears != clears.load(std::memory_order_relaxed), 0)) forget_before_value(thread);
   Regions* const regions = thread.regions != nullptr ? thread.regions : enter_regions(thread);
   if (regions == nullptr) return;
   const Frame& frame = regions->frames[regions->depth];

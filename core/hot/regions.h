@@ -214,6 +214,9 @@ class RegionUpdate {
   bool may_;
 };
 
+// How often commlens_reset() was called.  A thread whose Thread::clears differs has not cleared its counters yet.
+extern std::atomic<std::uint32_t> clears;
+
 // Limits that the user set: executions and iterations with cells of their own, and values in the series of a metric.
 struct RegionLimits {
   std::uint32_t executions, iterations;
@@ -268,5 +271,8 @@ std::uint32_t loop_of_iteration(const Thread& thread, Site site) noexcept;
 
 // Called when a slice has ended at the begin or end of a region (state/slices.cpp).
 void slice_over(Thread& thread, Ticks now) noexcept;
+
+// Called when the thread has to clear its counters before it records a value (state/pauses.cpp).
+void forget_before_value(Thread& thread) noexcept;
 
 }  // namespace commlens

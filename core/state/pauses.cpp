@@ -26,11 +26,11 @@ namespace commlens {
 
 Pause pauses;
 std::atomic<bool> regions_are_closed{false};
+std::atomic<std::uint32_t> clears{0};
 
 namespace {
 
 std::mutex& mutex = locks::regions;
-std::atomic<std::uint32_t> clears{0};
 std::atomic<Ticks> forgotten_at{0};  // counted time
 
 // Times that do not count, for calls that were in progress then: the last pauses, and the last clearing of all
@@ -228,6 +228,11 @@ void forget_if_asked(Thread& thread) noexcept {
     frame.nested = frame.iteration_nested = 0;
     frame.mpi = frame.iteration_mpi = thread.mpi;
   }
+}
+
+void forget_before_value(Thread& thread) noexcept {
+  forget_if_asked(thread);
+  if (thread.outermost != nullptr) thread.wait_until(1);  // the end of this call asks left_out()
 }
 
 }  // namespace commlens

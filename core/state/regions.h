@@ -67,7 +67,8 @@ bool may_use_barrier() noexcept;
 void close_regions() noexcept;
 void reopen_regions() noexcept;
 
-// Clears the counters of all threads: of the calling thread at once, of each other one at its next call.
+// Clears the counters of all threads: of the calling thread at once, of each other one at its next call
+// or value.
 void forget_counted() noexcept;
 void forget_if_asked(Thread& thread) noexcept;
 

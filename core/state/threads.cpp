@@ -189,7 +189,8 @@ Thread* enter_thread() noexcept {
     t->paths = new_path_cache();
     t->nobody.channel = t->peers.overflow.channel = &t->call_cache->no_channel;
     t->number = tables++;
-    t->wait_until(1);  // at the first call
+    t->clears = clears.load();  // has nothing to clear
+    t->wait_until(1);           // at the first call
     t->count_in(region_outside());
     t->next = all.load(std::memory_order_relaxed);
     all.store(t, std::memory_order_release);

@@ -166,6 +166,45 @@ TEST(a_reset_by_another_thread_forgets_what_a_thread_counted_before_and_keeps_wh
   });
 }
 
+TEST(a_thread_that_only_records_values_forgets_before_its_next_value) {
+  in_own_process([] {
+    region_limits.values = 8;
+    const std::uint64_t metric = metric_of("energy", "J");
+    std::atomic<int> turn{0};
+    const auto wait_for = [&turn](int which) {
+      while (turn.load() != which) {
+      }
+    };
+    this_thread();
+    std::thread other([&] {
+      record_in_series(this_thread(), metric, 1000);
+      turn.store(1);
+      wait_for(2);
+      for (const double value : {1.0, 2.0, 4.0}) record_in_series(this_thread(), metric, value);
+    });
+    wait_for(1);
+    forget_counted();
+    // New after the reset: it has nothing to clear.
+    std::thread late([&] {
+      record_value(this_thread(), metric, 8);
+      CHECK_EQ(this_thread().clears, clears.load());
+    });
+    late.join();
+    turn.store(2);
+    other.join();
+    const Registry registry;
+    const Counted counted = counted_here(registry, now());
+    CHECK_EQ(counted.regions.values.size(), 1u);
+    for (const auto& [key, value] : counted.regions.values) {
+      CHECK_EQ(value.count, 4u);
+      CHECK(value.sum == 15 && value.min == 1 && value.max == 8);
+    }
+    std::size_t stored = 0;
+    for (const auto& [of, series] : counted.regions.series) stored += series.size();
+    CHECK_EQ(stored, 3u);
+  });
+}
+
 TEST(use_of_the_cpus_counts_from_the_last_clearing_and_not_in_pauses) {
   in_own_process([] {
     constexpr Ns pause = 40'000'000, counted = 20'000'000;
