@@ -145,6 +145,8 @@ bool HistoryWriter::create(const std::string& folder, const std::string& name) {
     if (file_ < 0) return false;
     if (write_head(file_)) return true;
     const int error = errno;
+    close(file_);
+    file_ = -1;  // nothing may be added to a file that has no name
     unlinkat(folder_.descriptor(), name.c_str(), 0);
     errno = error;
     return false;
@@ -153,12 +155,13 @@ bool HistoryWriter::create(const std::string& folder, const std::string& name) {
 
 bool HistoryWriter::add(const Snapshot& snapshot) {
   if (file_ < 0 && !create(path_, name_)) return false;
-  if (count_ >= most_ && !merge_older()) return false;
   // fdatasync: the snapshot is to remain even if the node is lost.
   std::uint64_t end = end_;
   if (write_record(file_, snapshot, end) && (fdatasync(file_) == 0 || errno == EINVAL)) {
     ++count_;
     end_ = end;
+    // The snapshot is stored.  If there is no room for the merged file, the next one tries again.
+    if (count_ > most_) merge_older();
     return true;
   }
   const int error = errno;

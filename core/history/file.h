@@ -48,8 +48,9 @@ class HistoryWriter {
   // Creates a file without snapshots.  Returns false, with errno, if it cannot; then add() tries again.
   bool create(const std::string& folder, const std::string& name);
 
-  // Adds a snapshot.  If there are as many as may be, first replaces each two of the older half by one.  Returns false,
-  // with errno, if it cannot; then all snapshots before it are still there.
+  // Adds a snapshot.  If there are more than may be, replaces each two of the older half by one; if there is no room
+  // for that, keeps them until the next snapshot.  Returns false, with errno, if it cannot be added; then all snapshots
+  // before it are still there.
   bool add(const Snapshot& snapshot);
 
  private:

@@ -159,20 +159,53 @@ TEST(a_full_file_system_loses_no_snapshot) {
     CHECK(writer.add(snapshot_of(1, 1)));
     rlimit before;
     getrlimit(RLIMIT_FSIZE, &before);
-    const rlimit full{std::filesystem::file_size(path) + 20, before.rlim_max};
+    rlimit full{std::filesystem::file_size(path) + 20, before.rlim_max};
     setrlimit(RLIMIT_FSIZE, &full);
     CHECK(!writer.add(snapshot_of(2, 2)));
     CHECK_EQ(errno, EFBIG);
     CHECK_EQ(read(path).times.size(), std::size_t{1});
     setrlimit(RLIMIT_FSIZE, &before);
     for (Ns i = 2; i <= 4; ++i) CHECK(writer.add(snapshot_of(i, i)));
+    full.rlim_cur = std::filesystem::file_size(path) + 20;
     setrlimit(RLIMIT_FSIZE, &full);
-    CHECK(!writer.add(snapshot_of(5, 5)));  // no room for the merged file
+    CHECK(!writer.add(snapshot_of(5, 5)));
     CHECK_EQ(read(path).times.size(), std::size_t{4});
     CHECK_EQ(std::distance(std::filesystem::directory_iterator(folder.path() + "/x"), {}), 1);
     setrlimit(RLIMIT_FSIZE, &before);
     CHECK(writer.add(snapshot_of(5, 5)));
     CHECK_EQ(read(path).sum, std::uint64_t{1 + 2 + 3 + 4 + 5});
+  });
+}
+
+TEST(a_snapshot_is_added_though_the_older_ones_cannot_be_merged) {
+  const Folder folder;
+  const std::string path = folder.path() + "/x/n.history", unfinished = path + ".merge";
+  HistoryWriter writer(4);
+  CHECK(writer.create(folder.path() + "/x", "n.history"));
+  std::filesystem::create_directory(unfinished);  // no file can have that name
+  write_file(unfinished + "/any", "x");
+  for (Ns i = 1; i <= 7; ++i) CHECK(writer.add(snapshot_of(i, i)));
+  CHECK_EQ(read(path).times.size(), std::size_t{7});
+  std::filesystem::remove_all(unfinished);
+  CHECK(writer.add(snapshot_of(8, 8)));
+  CHECK(read(path).times.size() < 8);
+  CHECK_EQ(read(path).times.back(), Ns{8});
+  CHECK_EQ(read(path).sum, std::uint64_t{36});
+}
+
+TEST(a_file_that_could_not_be_begun_is_begun_by_the_first_snapshot) {
+  in_own_process([] {
+    const Folder folder;
+    std::signal(SIGXFSZ, SIG_IGN);
+    rlimit before;
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit full{10, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &full);
+    HistoryWriter writer(4);
+    CHECK(!writer.create(folder.path() + "/x", "n.history"));
+    setrlimit(RLIMIT_FSIZE, &before);
+    CHECK(writer.add(snapshot_of(1, 5)));
+    CHECK_EQ(read(folder.path() + "/x/n.history").sum, std::uint64_t{5});
   });
 }
 
