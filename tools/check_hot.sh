@@ -46,6 +46,8 @@ allowed=(
   remember_persistent free_persistent
   # The end of a time slice.
   slice_ended slice_over
+  # A thread that only records values, after commlens_reset().
+  forget_before_value clears
   # First use and freeing of datatypes; creation, naming and freeing of communicators, windows and files; the first use of
   # a communicator whose creation commlens did not see; the variables of COMMLENS_TUNE around a creation.
   tunes_families begin_creation begin_inside end_creation

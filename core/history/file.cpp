@@ -127,10 +127,9 @@ Snapshot sum_of(const Snapshot& first, const Snapshot& second) {
 HistoryWriter::HistoryWriter(std::uint64_t most) : most_(std::max<std::uint64_t>(most, 2)) {}
 
 HistoryWriter::~HistoryWriter() {
-  if (file_ < 0) return;
-  close(file_);
-  if (count_ != 0) return;
-  unlinkat(folder_.descriptor(), name_.c_str(), 0);
+  if (file_ >= 0) close(file_);
+  if (count_ != 0 || path_.empty()) return;
+  if (file_ >= 0) unlinkat(folder_.descriptor(), name_.c_str(), 0);
   rmdir(path_.c_str());  // fails if another process has stored something there
 }
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 
 #include "core/base/ticks.h"
 
@@ -92,12 +94,14 @@ void Recorder::look_in(const std::string& place) {
 // MPI_Init.
 bool Recorder::add(int folder, const std::string& name) {
   const int file = openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (file < 0) return errno != EMFILE && errno != ENFILE;
+  if (file < 0) return errno == ENOENT || errno == ELOOP || errno == EACCES;  // others may pass
   auto one = std::make_unique<Recorded>(file);
   const HeaderCopy copy(file);
   const arena::Header& header = copy.header();
   if (!is_own(file)) return true;
   if (!copy.is_whole || std::memcmp(header.magic, arena::magic, sizeof header.magic) != 0) return false;
+  // Its process is still writing the rest of the header.
+  if (header.used.load(std::memory_order_acquire) < arena::header_bytes) return false;
   if (header.version != arena::version || header.layout != arena::layout()) return true;
   if (header.process.namespaces.pid != self_.namespaces.pid) return true;
   // The rank is stored after the launch.
@@ -166,28 +170,77 @@ void Recorder::read(Recorded& one, bool is_running, DifferenceWriter& difference
 
 namespace {
 
+// Closes the descriptors from `first` to `last`.
+void close_range_of(unsigned first, unsigned last) {
+  if (first > last) return;
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, first, last, 0) == 0) return;
+#endif
+  // Before Linux 5.9.
+  if (const std::unique_ptr<DIR, int (*)(DIR*)> files(opendir("/proc/self/fd"), closedir); files != nullptr) {
+    while (const dirent* const entry = readdir(files.get())) {
+      const int file = std::atoi(entry->d_name);
+      const auto number = static_cast<unsigned>(file);
+      if (number >= first && number <= last && file != dirfd(files.get())) close(file);
+    }
+    return;
+  }
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  for (unsigned file = first; file <= last && file < limit.rlim_max; ++file) close(static_cast<int>(file));
+}
+
+// Closes what the application has left open, all but the first three and what the plan names.
+void close_others(const Plan& plan) {
+  unsigned first = STDERR_FILENO + 1;
+  for (const int kept : {std::min(plan.status, plan.lock), std::max(plan.status, plan.lock)}) {
+    if (kept <= STDERR_FILENO) continue;
+    close_range_of(first, static_cast<unsigned>(kept) - 1);
+    first = static_cast<unsigned>(kept) + 1;
+  }
+  close_range_of(first, ~0u);
+}
+
+void write_text(const char* path, std::string_view text) {
+  const int file = open(path, O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const ssize_t n = write(file, text.data(), text.size());
+  static_cast<void>(n);  // it is a wish
+  close(file);
+}
+
+// Lets the processes of the job go first, whatever policy and group this process has from them.
+void give_way() {
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_OTHER, &none);
+  constexpr int most_polite = 19;
+  setpriority(PRIO_PROCESS, 0, most_polite);
+  // A session has a group of its own, among which nice values count for nothing.
+  write_text("/proc/self/autogroup", "19");
+  write_text("/proc/self/oom_score_adj", "1000");  // rather this one than a rank
+}
+
 // Makes this process one that nobody waits for: no terminal, no pipe, no signal that a launcher sends to its group, no
-// processor of its own.  The processes of the job have priority.
+// processor of its own.
 void detach(const Plan& plan) {
   setsid();
   for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (const std::unique_ptr<DIR, int (*)(DIR*)> open_files(opendir("/proc/self/fd"), closedir); open_files != nullptr) {
-    while (const dirent* const entry = readdir(open_files.get())) {
-      const int file = std::atoi(entry->d_name);
-      if (file > STDERR_FILENO && file != plan.status && file != plan.lock && file != dirfd(open_files.get()))
-        close(file);
+  close_others(plan);
+  // The pipes of the launcher, which waits for their ends.
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int file = 0; file <= STDERR_FILENO; ++file) {
+    if (nothing < 0) {
+      close(file);
+    } else {
+      dup2(nothing, file);
     }
   }
-  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int file = 0; file <= STDERR_FILENO && nothing >= 0; ++file) dup2(nothing, file);
   cpu_set_t all;
   std::memset(&all, 0xff, sizeof all);  // the kernel leaves out those that this job may not use
   sched_setaffinity(0, sizeof all, &all);
-  constexpr int most_polite = 19;
-  setpriority(PRIO_PROCESS, 0, most_polite);
   // A descriptor for each process; and what the program may write to a file is no limit for the history.
   for (const auto resource : {RLIMIT_NOFILE, RLIMIT_FSIZE}) {
     rlimit limit;
@@ -244,11 +297,13 @@ int record(const Plan& plan) {
   // The first one shows whether there is room, while somebody can still be told.
   if (!add(time_of_day()) && failure.empty()) failure = std::strerror(errno);
   report(plan.status, failure);
+  if (plan.status >= 0) give_way();  // not before: MPI_Init has waited for the report
   for (bool is_over = false; !is_over;) {
     // All nodes take their snapshots at the same times, without talking about it.
     const Ns interval = plan.seconds * second, due = (time_of_day() / interval + 1) * interval;
     is_over = !waits_until(due, recorder);
     add(is_over ? time_of_day() : due);
+    is_over = is_over && !recorder.is_any_counting();  // one may have come meanwhile
   }
   return unwritten.parts.empty() ? 0 : 1;
 }

@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <climits>
@@ -19,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <vector>
 
@@ -32,6 +35,22 @@ namespace {
 
 constexpr std::size_t stack_bytes = 64 << 10;
 
+// Returns the descriptor, or one above 2 in its place, since the tool replaces the first three; -1 with errno.
+int above_standard(int file) noexcept {
+  if (file < 0 || file > STDERR_FILENO) return file;
+  const int moved = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  close(file);
+  errno = error;
+  return moved;
+}
+
+// Whether a process whose parent has ended becomes a child of this one.
+bool adopts_orphans() noexcept {
+  int is_subreaper = 0;
+  return getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper != 0);
+}
+
 // Returns a socket that is bound to a name which only one process can have, or -1 with errno.  The name is in no file
 // system, and is free again when the last process that has the socket ends, however it ends.
 int only_one(std::uint64_t launch, std::uint64_t pid_namespace) noexcept {
@@ -40,7 +59,8 @@ int only_one(std::uint64_t launch, std::uint64_t pid_namespace) noexcept {
   // A zero at the beginning: no path.
   const int n = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "commlens-%lu-%016" PRIx64 "-%" PRIu64,
                               static_cast<unsigned long>(geteuid()), launch, pid_namespace);
-  const int file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int some = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int file = above_standard(some);
   if (file < 0) return -1;
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(n));
   if (bind(file, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) return file;
@@ -112,9 +132,18 @@ int spawn(Start& start) noexcept {
 std::string answer_of(int status) {
   constexpr int patience = 10'000;  // milliseconds
   pollfd file{status, POLLIN, 0};
+  const auto now = [] {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::int64_t>(t.tv_sec) * 1000 + t.tv_nsec / 1'000'000;
+  };
+  const std::int64_t end = now() + patience;
   std::string text;
   char some[512];
-  while (poll(&file, 1, patience) > 0) {
+  while (true) {
+    const int ready = poll(&file, 1, static_cast<int>(std::max<std::int64_t>(end - now(), 0)));
+    if (ready < 0 && errno == EINTR) continue;  // a signal of the application
+    if (ready <= 0) break;
     const ssize_t n = read(status, some, sizeof some);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
@@ -129,6 +158,12 @@ std::string answer_of(int status) {
 std::string start_tool(const RecorderFacts& facts, const std::string& tool, int lock) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::strerror(errno);
+  ends[1] = above_standard(ends[1]);
+  if (ends[1] < 0) {
+    const std::string reason = std::strerror(errno);
+    close(ends[0]);
+    return reason;
+  }
   char launch[20];
   std::snprintf(launch, sizeof launch, "%016" PRIx64, facts.launch);
   std::vector<std::string> texts = {tool,
@@ -160,7 +195,12 @@ void start_recorder(const RecorderFacts& facts) noexcept try {
   if (header == nullptr) return;  // a message has said so
   const int saved = errno;
   std::string reason;
-  if (const std::string tool = path_of_tool(); tool.empty()) {
+  if (adopts_orphans()) {
+    // The lock stays free: another rank of the node can start the recorder.
+    reason =
+        "they are taken by a process that would become a child of this program, which is PID 1 or a child subreaper; "
+        "start the program from a shell script, or a container with an init process";
+  } else if (const std::string tool = path_of_tool(); tool.empty()) {
     if (facts.is_first) reason = "commlens-arena is not where the library was installed";
   } else if (const int lock = only_one(facts.launch, header->process.namespaces.pid); lock >= 0) {
     reason = start_tool(facts, tool, lock);

@@ -27,6 +27,7 @@
 namespace commlens {
 
 __thread StartedRequests started_now;
+__thread Ticks hidden_since;  // CurrentCall::since of a call whose messages are ours; 0: none
 
 namespace {
 
@@ -244,6 +245,8 @@ Message message_to(Thread& thread, int peer, int tag, MPI_Comm comm, Flow posted
     m.op = op;
     m.size = thread.call;
   }
+  // A non-blocking collective of the application has another procedure than the call in progress.
+  if (m.op == op && hidden_since == thread.current.since && thread.outermost != nullptr) m.counts = false;
   if (kinds[m.op] == Kind::collective) m.flow = posted;
   if (m.counts && m.comm == 0) m.peer = world_rank_of(thread, comm, peer, op);
   return m;
@@ -507,6 +510,8 @@ void remove_pml_hook_in_child() noexcept {
   if (is_watching) give_table_back();
   is_watching = false;
 }
+
+void hide_messages(const Thread& thread) noexcept { hidden_since = thread.current.since; }
 
 std::string pml_hook_outcome() {
   if (!matrix_choice.inside) return "not asked for";

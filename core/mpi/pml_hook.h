@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/hot/requests.h"
+#include "core/hot/thread.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
@@ -20,6 +21,11 @@ void remove_pml_hook() noexcept;
 
 // The same in a forked child, which shares the parent's counters and must not write to them.
 void remove_pml_hook_in_child() noexcept;
+
+// From now until the thread's call in progress ends, messages that the library sends for this call are not counted:
+// commlens makes the call.  Those of earlier non-blocking collectives, and of other threads, still are.  Needs nothing
+// at the end of the call, which an error handler may leave by an exception.
+void hide_messages(const Thread& thread) noexcept;
 
 // Returns the outcome of the hook, as stored in `meta.inside`.
 std::string pml_hook_outcome();

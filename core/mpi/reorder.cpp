@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <mutex>
 #include <optional>
 
 #include "core/api/duplicate.h"
@@ -36,25 +35,6 @@ namespace {
 constexpr int failed = -1, duplicated = 0, reordered = 1;
 constexpr int counts = 0, counts_not = 1;  // colours; core/api/duplicate.c has the second one, too
 
-// Our messages are none of the application's.  Several threads may be here, each for another communicator.
-class UnseenMessages {
- public:
-  UnseenMessages() noexcept {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (users++ == 0) remove_pml_hook();
-  }
-  ~UnseenMessages() {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (--users == 0) install_pml_hook();
-  }
-  UnseenMessages(const UnseenMessages&) = delete;
-  UnseenMessages& operator=(const UnseenMessages&) = delete;
-
- private:
-  static inline std::mutex mutex;
-  static inline int users = 0;
-};
-
 // A Cartesian grid, or none.  Other topologies cannot be given to another order by local means.
 struct Grid {
   static constexpr int most = 32;
@@ -80,13 +60,15 @@ Grid grid_of(MPI_Comm comm) noexcept {
 // the MPI calls of reorder_inside().  Nothing in it needs a personality routine then, because functions that do are not
 // inlined.
 struct Asked {
-  ReorderStatement* statement;  // null: cannot say, or no memory
+  ReorderStatement* statement;  // null: cannot say, or no memory; or no longer needed
   Ticks when;
+  bool are_inside_known;
+  bool have_all_said;  // the same on all members: each had a statement
 };
 
 COMMLENS_APART Asked asked(const CommView& view, const Grid& grid) noexcept {
   const QuietFloatingPoint quiet;
-  Asked call{nullptr, 0};
+  Asked call{nullptr, 0, false, false};
   if (view.index != 0 && !view.inter && grid.is_kept) {
     std::optional<ReorderStatement> own = own_statement(view.index, view.size);
     if (own) call.statement = new (std::nothrow) ReorderStatement(std::move(*own));
@@ -95,7 +77,23 @@ COMMLENS_APART Asked asked(const CommView& view, const Grid& grid) noexcept {
   return call;
 }
 
-// Agrees on an order within `part`, the processes with the same colour, and frees it.
+// For the next call: what is exchanged from now on.
+void mark(const MemberRanks& of, bool are_inside_known) noexcept try {
+  mark_traffic(of, are_inside_known);
+} catch (const std::exception&) {
+  return;  // no memory: the next call counts from the last mark
+}
+
+void mark_made(MPI_Comm made, bool are_inside_known) noexcept try {
+  const auto* const view = static_cast<const CommView*>(comms.find(bits(made)));
+  const std::optional<MemberRanks> of = view == nullptr ? std::nullopt : members(view->index);
+  if (of) mark_traffic(*of, are_inside_known);
+} catch (const std::exception&) {
+  return;
+}
+
+// Agrees on an order within `part`, the processes with the same colour, and frees it and the statement: the last MPI
+// call may end in an exception.
 COMMLENS_APART ReorderPlan plan_within(MPI_Comm part, Asked& call) noexcept {
   const QuietFloatingPoint quiet;
   ReorderPlan plan;
@@ -104,37 +102,30 @@ COMMLENS_APART ReorderPlan plan_within(MPI_Comm part, Asked& call) noexcept {
   if (call.statement != nullptr && api.Comm_size(part, &size) == MPI_SUCCESS &&
       static_cast<std::size_t>(size) == call.statement->members.world.size()) {
     call.statement->facts.split_ns = TickScale::since_start().ns(now() - call.when);
-    const UnseenMessages unseen;
     plan = agreed_plan(part, *call.statement);
+    call.have_all_said = true;
+    call.are_inside_known = call.statement->are_inside_known;
+    // Only if all do: else the next call would compare what was exchanged in different times.
+    mark(call.statement->members, call.are_inside_known);
   }
+  delete call.statement;
+  call.statement = nullptr;
   api.Comm_free(&part);
   return plan;
 }
 
-// For the next call: what is exchanged from now on.
-void mark(MPI_Comm comm, bool are_inside_known) noexcept try {
-  const auto* const view = static_cast<const CommView*>(comms.find(bits(comm)));
-  const std::optional<MemberRanks> of = view == nullptr ? std::nullopt : members(view->index);
-  if (of) mark_traffic(*of, are_inside_known);
-} catch (const std::exception&) {
-  return;  // no memory: the next call counts from the last mark
-}
-
 void record(const char* name, const char* unit, double value) noexcept {
   const std::uint64_t metric = is_annotating() ? metric_of(name, unit) : 0;
-  if (metric != 0) record_value(this_thread(), metric, value);
+  if (metric != 0) record_metric(metric, value);
 }
 
 // Records what the call has made.
-COMMLENS_APART void reordered_now(const Asked& call, const ReorderPlan& plan, MPI_Comm comm, MPI_Comm made, Op op,
+COMMLENS_APART void reordered_now(const Asked& call, const ReorderPlan& plan, MPI_Comm made, Op op,
                                   const CommView& parent, Site site, Ticks arrived) noexcept {
   const QuietFloatingPoint quiet;
   created(op, parent, made, identity::parent(), site);
-  if (call.statement == nullptr) return;
-  const bool are_inside_known = call.statement->are_inside_known;
-  delete call.statement;
-  mark(comm, are_inside_known);
-  mark(made, are_inside_known);
+  if (!call.have_all_said) return;
+  mark_made(made, call.are_inside_known);
   record("commlens_reorder: gain", "%", plan.gain_percent);
   record("commlens_reorder: time", "s", static_cast<double>(TickScale::since_start().ns(now() - arrived)) * 1e-9);
 }
@@ -186,20 +177,25 @@ int reorder_inside(MPI_Comm comm, MPI_Comm* newcomm, Site site) {
   Op op = op::MPI_Comm_dup;
   if (plan.is_better) op = grid.dimensions != 0 ? op::MPI_Cart_create : op::MPI_Comm_split;
   const int rc = plan.is_better ? make_ordered(comm, plan.new_rank, grid, &made) : api.Comm_dup(comm, &made);
-  if (rc != MPI_SUCCESS) return gave_up(call);
-  reordered_now(call, plan, comm, made, op, view, site, arrived);
+  if (rc != MPI_SUCCESS) return failed;
+  reordered_now(call, plan, made, op, view, site, arrived);
   *newcomm = made;
   return plan.is_better ? reordered : duplicated;
 }
 
-// The MPI calls inside are none of the application's; a report of a hanging process shows this one.
+// The MPI calls inside, and their messages, are none of the application's; a report of a hanging process shows this
+// one.
 int reorder(MPI_Comm comm, MPI_Comm* newcomm, const void* place) {
   const Site site = reinterpret_cast<Site>(place) & site_mask;
   char* const frame = static_cast<char*>(__builtin_frame_address(0));
   Thread& thread = this_thread();
-  if (thread.is_inside(frame)) return reorder_inside(comm, newcomm, site);
+  if (thread.is_inside(frame)) {
+    hide_messages(thread);
+    return reorder_inside(comm, newcomm, site);
+  }
   thread.enter(frame);
   begin_call(thread.current, bits(comm), now(), site, op::MPI_Comm_split, CurrentCall::handle);
+  hide_messages(thread);
   const int outcome = reorder_inside(comm, newcomm, site);
   thread.outermost = nullptr;
   return outcome;

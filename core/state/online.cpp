@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "core/hot/regions.h"
 #include "core/state/peers.h"
 #include "generated/procedures.h"
 
@@ -121,11 +122,13 @@ std::vector<std::uint64_t> counted_now(const Selection& selection, const MemberR
 Watch::Watch(const Selection& selection, MemberRanks members)
     : selection_(selection),
       members_(std::move(members)),
+      cleared_(clears.load()),
       begin_(counted_now(selection_, members_)),
       sum_(begin_.size()) {}
 
 void Watch::start() {
   if (is_started_) return;
+  cleared_ = clears.load();
   begin_ = counted_now(selection_, members_);
   is_started_ = true;
 }
@@ -139,9 +142,10 @@ void Watch::reset() { static_cast<void>(read_and_reset()); }
 
 std::vector<std::uint64_t> Watch::sum_with(const std::vector<std::uint64_t>& now) const {
   std::vector<std::uint64_t> values = sum_;
+  const bool are_cleared = cleared_ != clears.load();  // by commlens_reset()
   for (std::size_t i = 0; is_started_ && i < values.size(); ++i) {
-    // commlens_reset() may have cleared the counters in between.
-    values[i] += now[i] >= begin_[i] ? now[i] - begin_[i] : now[i];
+    // Another thread may clear its counters later than asked for.
+    values[i] += !are_cleared && now[i] >= begin_[i] ? now[i] - begin_[i] : now[i];
   }
   return values;
 }
@@ -149,8 +153,10 @@ std::vector<std::uint64_t> Watch::sum_with(const std::vector<std::uint64_t>& now
 std::vector<std::uint64_t> Watch::read() const { return sum_with(counted_now(selection_, members_)); }
 
 std::vector<std::uint64_t> Watch::read_and_reset() {
+  const std::uint32_t cleared = clears.load();
   std::vector<std::uint64_t> now = counted_now(selection_, members_);
   std::vector<std::uint64_t> values = sum_with(now);
+  cleared_ = cleared;
   sum_.assign(sum_.size(), 0);
   begin_ = std::move(now);
   return values;

@@ -66,7 +66,8 @@ class Watch {
   Selection selection_;
   MemberRanks members_;
   bool is_started_ = false;
-  std::vector<std::uint64_t> begin_;  // values at the last start() or reset()
+  std::uint32_t cleared_;             // `clears` (hot/regions.h) at the last start() or reset()
+  std::vector<std::uint64_t> begin_;  // values at that time
   std::vector<std::uint64_t> sum_;    // accumulated before that
 };
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/hot/regions.h"
 #include "core/hot/thread.h"
 
 namespace commlens {
@@ -15,13 +16,18 @@ namespace {
 std::mutex mutex;
 std::atomic<bool> has_marks{false};
 
+struct Mark {
+  std::uint32_t cleared;  // `clears` when it was set
+  Traffic traffic;
+};
+
 // By the index of the communicator.
-std::unordered_map<std::uint32_t, Traffic>& marks() {
-  static auto* const made = new std::unordered_map<std::uint32_t, Traffic>;  // never destroyed
+std::unordered_map<std::uint32_t, Mark>& marks() {
+  static auto* const made = new std::unordered_map<std::uint32_t, Mark>;  // never destroyed
   return *made;
 }
 
-// commlens_reset() may have cleared the counters since the mark.
+// Another thread may clear its counters later than commlens_reset() asks for it.
 template <class Number>
 Number since(Number now, Number mark) noexcept {
   return now >= mark ? now - mark : now;
@@ -50,17 +56,19 @@ Traffic traffic_since_mark(const MemberRanks& members, bool are_inside_known) {
   Traffic now = traffic_so_far(members, are_inside_known);
   const std::lock_guard<std::mutex> lock(mutex);
   const auto mark = marks().find(members.comm);
-  if (mark == marks().end()) return now;
-  for (std::size_t i = 0; i < now.bytes.size(); ++i) now.bytes[i] = since(now.bytes[i], mark->second.bytes[i]);
-  now.in_mpi = since(now.in_mpi, mark->second.in_mpi);
+  if (mark == marks().end() || mark->second.cleared != clears.load()) return now;
+  const Traffic& then = mark->second.traffic;
+  for (std::size_t i = 0; i < now.bytes.size(); ++i) now.bytes[i] = since(now.bytes[i], then.bytes[i]);
+  now.in_mpi = since(now.in_mpi, then.in_mpi);
   return now;
 }
 
 void mark_traffic(const MemberRanks& members, bool are_inside_known) {
+  const std::uint32_t cleared = clears.load();
   Traffic now = traffic_so_far(members, are_inside_known);
   has_marks.store(true);
   const std::lock_guard<std::mutex> lock(mutex);
-  marks()[members.comm] = std::move(now);
+  marks()[members.comm] = {cleared, std::move(now)};
 }
 
 void forget_mark(std::uint32_t comm) noexcept {

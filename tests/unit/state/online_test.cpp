@@ -7,6 +7,7 @@
 
 #include "core/hot/peers.h"
 #include "core/state/peers.h"
+#include "core/state/regions.h"
 #include "generated/procedures.h"
 #include "tests/unit/check.h"
 #include "tests/unit/process.h"
@@ -133,6 +134,20 @@ TEST(what_was_forgotten_in_between_is_not_counted_below_zero) {
     watch.start();
     for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) forget_peers(*thread);
     CHECK(watch.read() == (Values{0, 0}));
+    sends(pair, 0, 1);
+    CHECK(watch.read() == (Values{1, 0}));
+  });
+}
+
+TEST(what_is_counted_after_a_reset_is_all_new_to_a_watch) {
+  alone([] {
+    Watch watch(bytes_anywhere, of_pair);
+    sends(pair, 0, 10);
+    watch.start();
+    forget_counted();
+    sends(pair, 0, 14);
+    CHECK(watch.read() == (Values{14, 0}));
+    CHECK(watch.read_and_reset() == (Values{14, 0}));
     sends(pair, 0, 1);
     CHECK(watch.read() == (Values{1, 0}));
   });

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "core/base/ticks.h"
 #include "core/hot/peers.h"
 #include "core/hot/thread.h"
 #include "core/state/peers.h"
@@ -102,6 +103,23 @@ TEST(after_a_reset_all_that_is_counted_is_new) {
     forget_peers(this_thread());
     sends(world, 3, 40);
     CHECK(bytes_with(of_world) == (Values{0, 0, 0, 40}));
+  });
+}
+
+TEST(after_a_reset_a_mark_is_void_even_if_more_is_counted_than_before) {
+  alone([] {
+    sends(world, 3, 100);
+    record(this_thread(), make_key(world, 1, 1, 0), 0, 70, 0, 0);
+    mark_traffic(of_world, false);
+    forget_counted();
+    sends(world, 3, 140);
+    this_thread().current.since = now();  // else the call would have begun before the reset
+    record(this_thread(), make_key(world, 1, 1, 0), 0, 75, 0, 0);
+    CHECK(bytes_with(of_world) == (Values{0, 0, 0, 140}));
+    CHECK_EQ(traffic_since_mark(of_world, false).in_mpi, Ticks{75});
+    mark_traffic(of_world, false);
+    sends(world, 3, 1);
+    CHECK(bytes_with(of_world) == (Values{0, 0, 0, 1}));
   });
 }
 
