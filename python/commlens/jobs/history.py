@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,11 +125,7 @@ def _readable(arenas: Sequence[Arena]) -> list[Arena]:
 
 
 def _history(files: Sequence[Path]) -> History:
-    """Return the snapshots that all files have, and the last one of each.
-
-    All nodes plan snapshots for the same times. The first and the last one are taken when the ranks of a node begin and
-    end, and each node merges its old ones by itself.
-    """
+    """Return the snapshots of the times that the files share."""
     done = run_tool(["snapshots"], files)
     if done.returncode != 0:
         raise CommlensError(ended(done))
@@ -147,9 +143,8 @@ def _history(files: Sequence[Path]) -> History:
     began = min(
         (int(row["began"]) for row in rows if int(row["began"])), default=min(map(min, by_file.values()))
     )
-    common = set.intersection(*map(set, by_file.values())) | {max(map(max, by_file.values()))}
     snapshots = []
-    for time in sorted(common):
+    for time in shared_times(list(by_file.values())):
         # Of a node without a snapshot of this time, the last one before counts.
         parts = [
             of_file[max(t for t in of_file if t <= time)]
@@ -160,6 +155,27 @@ def _history(files: Sequence[Path]) -> History:
             Snapshot(time, (time - began) / SECOND, sum(p for p, _ in parts), sum(b for _, b in parts))
         )
     return History(tuple(files), tuple(snapshots))
+
+
+def shared_times(files: Sequence[Collection[int]]) -> list[int]:
+    """Return the times at which every file that has begun and not ended has a snapshot, and the last time of all.
+
+    All nodes plan snapshots for the same times. The first and the last one are taken when the ranks of a node begin and
+    end, and each node merges its old ones by itself.
+
+    >>> shared_times([(3, 10, 20, 30, 38), (4, 10, 15)])  # the node of the second file is lost at 15
+    [3, 10, 20, 30, 38]
+    >>> shared_times([(3, 10, 20, 30, 38), (4, 20, 30, 39)])  # the second file has merged its first snapshots
+    [3, 20, 30, 39]
+    """
+    of_all = [(min(times), max(times), frozenset(times)) for times in files]
+    shared = {
+        time
+        for _, _, times in of_all
+        for time in times
+        if all(time in others for begin, end, others in of_all if begin <= time <= end)
+    }
+    return sorted(shared | {max(end for _, end, _ in of_all)})
 
 
 def chosen(history: History, at: float | None, between: tuple[float, float] | None) -> tuple[Snapshot, ...]:
