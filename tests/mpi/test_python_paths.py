@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sysconfig
 from collections import Counter
@@ -17,6 +18,9 @@ from test_languages import mpi4py_env
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 PYTHONS = ROOT / "build" / "pythons"
 MARK = "python:"
+CALLED_AFTER_THE_END = re.compile(
+    r"Fatal error in (internal|PMPI)_Iprobe|MPI_Iprobe\(\) function was called after MPI_FINALIZE"
+)
 
 PLACES_SQL = """WITH RECURSIVE path AS (
     SELECT id AS key, callsite AS site, '' AS text FROM key
@@ -171,7 +175,9 @@ def test_daemon_threads_call_mpi_while_the_interpreter_ends(mpi: Mpi, python: Py
         preload=python.preload,
         cwd=where,
     )
-    assert result.rc == 0, result
+    # A thread that let go of the interpreter just before its call can reach MPI after MPI_Finalize, with or without
+    # commlens. MPI ends the program then.
+    assert result.rc == 0 or CALLED_AFTER_THE_END.search(result.stderr), result
     # A call that begins while the interpreter ends may have no Python frames any more.
     paths = {path for path in counted(result.open(), "MPI_Iprobe") if path}
     assert {path[0][1] for path in paths} == {"forever"}

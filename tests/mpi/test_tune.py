@@ -53,7 +53,8 @@ def test_the_way_round_a_slow_algorithm_is_found_and_proven(
     assert {"measurements.csv", "openmpi.rules", "rules.md", "settings", "proof.csv", "profiles"} <= {
         path.name for path in folder.iterdir()
     }
-    seen = [line for line in done.output.splitlines() if line.endswith("(seen below MPI)")]
+    # The messages of some algorithms are the same with two processes: which one was chosen decides what can be told.
+    seen = [line for line in done.output.splitlines() if "(seen below MPI)" in line]
     assert len(seen) == 1, done.output
     assert seen[0].startswith("MPI_Alltoall 512-1023 B on d0.*, 2 ranks: ")
     assert "Faster: " in (folder / "rules.md").read_text(encoding="utf-8")
