@@ -73,10 +73,10 @@ as a tree of functions, and `export --to folded` writes them. The other commands
 function with file and line. They add callers, as in `halo > exchange halo.c:41`, where two call sites of one listing would
 read alike. Lines of one function are told apart only at the end of a path.
 
-**Exit codes.** 0: success, even if nothing matches. 1: `doctor` found that a run would not be profiled, or
-`matrix --check` found that sent and received counts differ. 2: the command line is invalid; the file is missing, not a
-profile, truncated, damaged or of an unsupported schema version; or the profile does not contain a name. One line on standard error
-names the reason.
+**Exit codes.** 0: success, even if nothing matches. 1: `doctor` found that a run would not be profiled,
+`self-test` found a number that is not as known, or `matrix --check` found that sent and received counts differ. 2: the
+command line is invalid; the file is missing, not a profile, truncated, damaged or of an unsupported schema version; or the
+profile does not contain a name. One line on standard error names the reason.
 
 **Output.** On a terminal, tables fit its width and use colours (unless `NO_COLOR` is set). In a pipe there are no colours,
 and no line is shortened or wrapped. `--format csv` and `json` contain plain numbers, nanoseconds and bytes, and all rows

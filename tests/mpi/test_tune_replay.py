@@ -21,6 +21,7 @@ from test_languages import mpi4py_env
 from commlens.algorithms.registry import COLLECTIVES
 from commlens.base.errors import CommlensError
 from commlens.cli import commlens
+from commlens.launch import compiler
 from commlens.overhead.legs import HERE
 from commlens.tune import measurements
 from commlens.tune import replay as module
@@ -218,7 +219,7 @@ def test_without_a_compiler_python_measures(
     monkeypatch.delenv("MPICC", raising=False)
     for name, value in {**mpi.environment, **mpi4py_env(mpi), "PYTHONPATH": PYTHON}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(module.shutil, "which", lambda _: None)
+    monkeypatch.setattr(compiler.shutil, "which", lambda _: None)
     launch = [mpi.launcher, "-n", "2", HERE, "./application"]
     times: list[Time] = []
     for _ in range(20):  # on a machine with much other load it goes on several times

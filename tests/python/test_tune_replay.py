@@ -27,7 +27,7 @@ from commlens.tune.measurements import (
 )
 from commlens.tune.model import DEFAULT, Candidate, Case, Choice
 from commlens.tune.plan import read_plan
-from commlens.tune.replay import _said, compile_program, replay
+from commlens.tune.replay import _said, find_program, replay
 from commlens.tune.steps_text import predicted_ns
 
 CASE = Case(1, "W0.0", "allreduce", 4, 11, 1024)
@@ -193,7 +193,7 @@ def test_errors_name_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         replay(Cases(library="MPI of tomorrow 1.0"), [], tmp_path)
     monkeypatch.setenv("MPICC", "/no/mpicc")
     with pytest.raises(CommlensError, match=r"/no/mpicc: no such compiler\. Set MPICC"):
-        compile_program(tmp_path)
+        find_program(tmp_path)
     monkeypatch.setenv("MPICC", "false")
     with pytest.raises(CommlensError, match=r"'false -O2 .* ended with 1"):
         replay(cases, [], tmp_path)
@@ -211,7 +211,7 @@ def test_other_files_in_the_way_are_named_in_one_line(
     cases = Cases([CASE], [((0, 1, 2, 3),)], [None], 4, OPEN_MPI)
     monkeypatch.setenv("MPICC", "mpicc 'a")
     with pytest.raises(CommlensError, match=r"^MPICC: no closing quotation: mpicc 'a$"):
-        compile_program(tmp_path)
+        find_program(tmp_path)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / PLAN).write_bytes(b"\xff\xfe")
     with pytest.raises(CommlensError, match="has measurements of another plan"):

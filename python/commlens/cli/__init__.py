@@ -38,7 +38,20 @@ COMMANDS = (
         "comms",
         "coverage",
     ),
-    *("sql", "schema", "symbols", "export", "overhead", "doctor", "hang", "top", "recover", "merge", "clean"),
+    *(
+        "sql",
+        "schema",
+        "symbols",
+        "export",
+        "overhead",
+        "doctor",
+        "self-test",
+        "hang",
+        "top",
+        "recover",
+        "merge",
+        "clean",
+    ),
 )
 """Each is in the module of its name, which is imported when the command is used: all of them take 0.3 s."""
 
@@ -56,8 +69,9 @@ class Commands(click.Group):
         """Return a command, or None if there is none of this name."""
         if name not in COMMANDS:
             return None
-        module = import_module(f"commlens.cli.{name}")
-        command: click.Command = getattr(module, "compare_command" if name == "compare" else name)
+        word = name.replace("-", "_")
+        module = import_module(f"commlens.cli.{word}")
+        command: click.Command = getattr(module, "compare_command" if name == "compare" else word)
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

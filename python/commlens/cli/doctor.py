@@ -10,11 +10,9 @@ from rich.text import Text
 
 from commlens.cli.options import format_option
 from commlens.doctor import examine
+from commlens.doctor.text import finding_lines
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, fold, json_text
-
-COLOURS = {"ok": "green", "warning": "yellow", "problem": "bold red"}
-WIDTH = 16  # of the name of a check
+from commlens.render.table import csv_text, json_text
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -51,13 +49,7 @@ def doctor(context: click.Context, runner: str | None, style: str, command: tupl
     elif style == "csv":
         screen.plain(csv_text(("check", "state", "text", "advice"), found))
     else:
-        lines: list[Text] = []
-        for finding in found:
-            first, *further = fold(f"{finding.state:<9}{finding.check:<{WIDTH}}", finding.text, screen.width)
-            first.stylize(COLOURS[finding.state], 0, len(finding.state))
-            lines += [first, *further]
-            if finding.advice:
-                lines += fold(" " * (9 + WIDTH) + "→ ", finding.advice, screen.width)
+        lines = list(finding_lines(found, screen.width))
         problems = sum(finding.state == "problem" for finding in found)
         verdict = "would be profiled" if not problems else "would not be profiled"
         lines += [Text(""), Text(f"a run {verdict}", "bold")]

@@ -6,20 +6,19 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
 from commlens.algorithms.offered import library_of
 from commlens.base.errors import CommlensError
 from commlens.base.progress import announced
+from commlens.launch.compiler import check_some_way, compile_with_mpicc
 from commlens.overhead.legs import HERE
 from commlens.tune.candidates import way_of
 from commlens.tune.cases import Cases
@@ -159,44 +158,9 @@ def find_program(folder: Path) -> list[str]:
     CommlensError
         There is neither a compiler nor mpi4py, or the compiler fails.
     """
-    if "MPICC" not in os.environ and shutil.which("mpicc") is None:
-        if find_spec("mpi4py") is None:
-            raise CommlensError(
-                "no mpicc to compile the replay with, and no mpi4py. Set MPICC to the mpicc of the MPI library of the run"
-            )
+    if not check_some_way("the replay"):
         return [sys.executable, "-m", "commlens.tune.replay_mpi4py"]
-    return [str(compile_program(folder).absolute())]
-
-
-def compile_program(folder: Path) -> Path:
-    """Compile the program into the folder, with $MPICC or mpicc.
-
-    Raises
-    ------
-    CommlensError
-        There is no compiler, or it fails.
-    """
-    try:
-        compiler = shlex.split(os.environ.get("MPICC", "")) or ["mpicc"]
-    except ValueError as error:
-        raise CommlensError(f"MPICC: {str(error).lower()}: {os.environ['MPICC']}") from None
-    if shutil.which(compiler[0]) is None:
-        raise CommlensError(
-            f"{compiler[0]}: no such compiler. Set MPICC to the mpicc of the MPI library of the run"
-        )
-    program = folder / PROGRAM
-    command = [*compiler, "-O2", "-o", str(program), str(SOURCE), "-lm", "-ldl"]
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
-        )
-    except OSError as error:
-        raise CommlensError(f"{compiler[0]}: cannot be started: {error.strerror}") from None
-    if done.returncode != 0:
-        raise CommlensError(
-            f"'{shlex.join(command)}' ended with {done.returncode}", done.stderr.splitlines()[:3]
-        )
-    return program
+    return [str(compile_with_mpicc(SOURCE, folder / PROGRAM).absolute())]
 
 
 def is_same_library(wanted: str, found: str) -> bool:
