@@ -37,7 +37,8 @@ NAMES = (
 def checked(mpi: Mpi, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Result:
     for name, value in mpi.environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("MPICC", " ".join([mpi.compilers["c"], *mpi.flags]))
+    # The libraries stand before the source, as no wrapper would have it.
+    monkeypatch.setenv("MPICC", " ".join([mpi.compilers["c"], *mpi.flags, "-Wl,--no-as-needed", *mpi.libs]))
     monkeypatch.setenv("PATH", f"{mpi.runner.parent}:{os.environ['PATH']}")
     words = ["self-test", "--folder", folder, "--", mpi.launcher, "-n", RANKS]
     return CliRunner().invoke(commlens, [str(word) for word in words])
