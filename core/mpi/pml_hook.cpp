@@ -47,6 +47,7 @@ enum class Kind : std::uint8_t {
   none,        // a completion call, or no call: to earlier calls
 };
 Kind kinds[std::size(op_facts)];
+bool is_blocking[std::size(op_facts)];  // a collective that sends all its messages before it returns
 
 void learn_kinds() noexcept {
   const auto is = [](const char* a, const char* b) { return std::strcmp(a, b) == 0; };
@@ -56,6 +57,8 @@ void learn_kinds() noexcept {
                : is(klass, "p2p")                               ? Kind::two_sided
                : is(klass, "completion")                        ? Kind::none
                                                                 : Kind::other;
+    const char* const name = op_facts[i].name;
+    is_blocking[i] = kinds[i] == Kind::collective && std::strncmp(name, "MPI_I", 5) != 0 && !std::strstr(name, "_init");
   }
   kinds[op::unknown] = Kind::none;
   kinds[op::MPI_Start] = kinds[op::MPI_Startall] = Kind::start;
@@ -157,7 +160,11 @@ Cause cause_of(const Thread& thread, MPI_Comm comm, int tag, std::uint32_t index
   // The library may create a communicator with the handle of one that was freed.  A communicator without an index
   // counts as a new one in a call that may have begun with it.  In other calls it counts as one that was freed while an
   // operation on it was in progress.
-  const bool is_same = then != 0 && (then ^ check) >> 52 == 0 && (comm_of(then) == index || (index == 0 && !begins));
+  // Some algorithms of blocking collectives send with a tag of the range, the same one in each call.  It tells nothing about
+  // a later call.
+  const bool is_over = is_blocking[op_of(then)] && (kind == Kind::collective || kind == Kind::other);
+  const bool is_same =
+      then != 0 && !is_over && (then ^ check) >> 52 == 0 && (comm_of(then) == index || (index == 0 && !begins));
   const std::uint32_t size = is_same ? sizes[at].load(std::memory_order_relaxed) : 0;
   Caller caller{op, 0, thread.call};
   if (kind == Kind::start) {

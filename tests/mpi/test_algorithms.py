@@ -7,7 +7,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from harness import Mpi
+from harness import ROOT, Mpi
 
 from commlens.cli import commlens
 
@@ -62,6 +62,23 @@ def test_the_algorithm_open_mpi_was_told_to_use_is_named(
         assert line["block"] == size
     if collective in ("bcast", "reduce", "gather", "gatherv", "scatter"):
         assert line["roots"] == [{"rank": root, "calls": 10}]
+
+
+def test_messages_with_a_tag_of_their_own_belong_to_the_call_that_sends_them(mpi: Mpi) -> None:
+    """Open MPI's sparbit sends with tags of the range of non-blocking collectives, the same ones for calls of all sizes."""
+    if mpi.name != "openmpi5":
+        pytest.skip("Open MPI has sparbit since release 5")
+    told = ["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", "coll_tuned_allgather_algorithm", "7"]
+    program = mpi.compile(ROOT / "bench" / "blocks.c")
+    result = mpi.run(8, [program, "2"], {"COMMLENS_MATRIX": "all"}, launcher_args=told)
+    assert result.rc == 0, result
+    arguments = ["algorithms", str(result.profile), "--op", "MPI_Allgather", "--format", "json"]
+    said = CliRunner().invoke(commlens, arguments)
+    assert said.exit_code == 0, said.output
+    lines = json.loads(said.output)["lines"]
+    assert {(line["block"], line["verdict"], line["fit"]) for line in lines} == {
+        (64 * 8**i, "sparbit", 1.0) for i in range(5)
+    }
 
 
 @pytest.mark.parametrize(

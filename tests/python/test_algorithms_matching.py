@@ -144,6 +144,18 @@ def test_parameters_are_told_from_the_messages(name: str, parameters: dict[str, 
     assert only(match(Measured("bcast", 2, pairs("bcast", name, call, 2), block=5000))).name == said
 
 
+def test_roots_and_elements_are_found_together() -> None:
+    """All ranks are root equally often, and 63 numbers of 8 bytes are cut into 32 and 31."""
+    each = [
+        pairs("bcast", "split_binary", Call(8, block=504, root=root, element=8), 1000) for root in range(8)
+    ]
+    columns = ("source", "destination", "messages", "bytes")
+    whole = Pairs.of(8, *(np.concatenate([getattr(one, name) for one in each]) for name in columns))
+    best = only(match(Measured("bcast", 8000, whole, block=504, roots=tuple(range(8)))))
+    assert (best.name, best.parameters, best.fit) == ("split_binary", {"element": 8}, 1)
+    assert best.roots == dict.fromkeys(range(8), 1000)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("collective", "name"), [("bcast", "binary"), ("bcast", "split_binary"), ("reduce", "in_order_binary"), ("allreduce", "segmented_ring")])  # fmt: skip
 @pytest.mark.parametrize("size", [8, 13])

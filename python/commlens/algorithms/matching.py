@@ -17,10 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from commlens.algorithms.pattern import Budget, Pairs, common
 from commlens.algorithms.registry import BUFFER, ROOTED, UNEVEN, Algorithm, algorithms, compositions
 from commlens.algorithms.schedule import Call, Integers
+
+Floats = npt.NDArray[np.float64]
 
 LEAST = 0.95
 """Minimum fit of a named candidate."""
@@ -211,6 +214,24 @@ def _parts_unknown(measured: Measured) -> bool:
     return measured.collective in UNEVEN and not measured.is_exact
 
 
+def _shares(table: Floats, seen: Floats, calls: int) -> Integers | None:
+    """Return how many of the calls make up what was seen, by column of the table; None if no numbers do.
+
+    The numbers add up to the calls even if the columns differ from what was seen, as with data that is cut at elements of
+    another size.
+    """
+    weight = 10.0 / calls  # of the sum, against shares of the data
+    sums = np.vstack([table, np.full(table.shape[1], weight)])
+    share, *_ = np.linalg.lstsq(sums, np.append(seen, weight * calls), rcond=None)
+    share = np.maximum(share, 0.0)
+    number = np.floor(share + 1e-6).astype(np.int64)
+    missing = calls - int(number.sum())
+    if not 0 <= missing <= len(number):
+        return None
+    number[np.argsort(number - share, kind="stable")[:missing]] += 1
+    return number
+
+
 class _Trial:
     """One algorithm with one set of parameters."""
 
@@ -391,15 +412,14 @@ class _Trial:
         if calls == 1 or distance[single] < _ALIKE:
             return best
         table = np.stack([profiles[root] for root in likely], axis=1)
-        share, *_ = np.linalg.lstsq(table, seen, rcond=None)
-        number = np.rint(share).astype(np.int64)
-        several = {root: int(n) for root, n in zip(likely, number) if n > 0}
-        if sum(several.values()) != calls:
+        number = _shares(table, seen, calls)
+        if number is None:
             return best
-        off = float(np.abs(table @ np.maximum(number, 0) - seen).sum())
+        several = {root: int(n) for root, n in zip(likely, number) if n > 0}
+        off = float(np.abs(table @ number - seen).sum())
         return (several, off) if off < distance[single] else best
 
-    def _profile(self, pairs: Pairs, factor: float = 1.0) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def _profile(self, pairs: Pairs, factor: float = 1.0) -> Floats:
         """Return the shares of the measured data that each rank sends and receives, and projections of the pairs.
 
         A projection is a sum over all pairs with arbitrary weights.  It distinguishes two roots with which each rank sends
