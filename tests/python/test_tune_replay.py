@@ -70,6 +70,17 @@ def test_the_replay_computes_between_calls_as_the_application(tmp_path: Path) ->
     ]
 
 
+def test_before_a_prefix_sum_the_replay_computes_as_between_any_two_calls(tmp_path: Path) -> None:
+    """A profile does not tell the time between prefix sums, which it splits like messages."""
+    build = program()
+    comm = build.comm("s0.1", [0, 1], parent=1, creator="MPI_Comm_split", family=2)
+    call(build, comm, "MPI_Exscan", 8, 100, MS)
+    waits = RankWaits(10 * MS, 0, outside_ns=0)
+    add_samples(build, Kind(comm, "MPI_Exscan", 8), dict.fromkeys([0, 1], waits), 10, 100)
+    (found,) = cases_of(build, tmp_path).computing_ns
+    assert 0 < found <= MOST_COMPUTING
+
+
 def test_communicators_one_after_the_other_are_not_active_together(tmp_path: Path) -> None:
     build = program()
     for number, ranks in enumerate(([0, 1], [2, 3], [0, 1])):

@@ -224,7 +224,7 @@ def _shares(table: Floats, seen: Floats, calls: int) -> Integers | None:
     sums = np.vstack([table, np.full(table.shape[1], weight)])
     share, *_ = np.linalg.lstsq(sums, np.append(seen, weight * calls), rcond=None)
     share = np.maximum(share, 0.0)
-    number = np.floor(share + 1e-6).astype(np.int64)
+    number: Integers = np.floor(share + 1e-6).astype(np.int64)
     missing = calls - int(number.sum())
     if not 0 <= missing <= len(number):
         return None

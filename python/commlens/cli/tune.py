@@ -138,9 +138,19 @@ def tune(
     if until == "plan" or not (plan.worth or (trials and until == "proof")):
         return
     from commlens.cli.tune_steps import Steps
+    from commlens.overhead.legs import split
 
-    place = folder or Path(profile).absolute().with_suffix(".tune")
-    Steps(profile, plan, trials, command, place, until, budget, runs).take()
+    steps = Steps(
+        profile=profile,
+        plan=plan,
+        trials=trials,
+        launch=split(command),
+        folder=folder or Path(profile).absolute().with_suffix(".tune"),
+        until=until,
+        budget=budget,
+        runs=runs,
+    )
+    steps.take()
 
 
 def read(

@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.text import Text
 
 from commlens.base.errors import CommlensError
-from commlens.overhead.legs import split
 from commlens.overhead.measure import interruptible
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
@@ -52,24 +52,38 @@ CHOOSES = re.compile(
 """Variables that choose algorithms."""
 
 
+@dataclass
 class Steps:
-    """What the steps need, and what they print."""
+    """What the steps need, and what they print.
 
-    def __init__(
-        self,
-        profile: str,
-        plan: Plan,
-        trials: Sequence[Trial],
-        command: Sequence[str],
-        folder: Path,
-        until: str,
-        budget: int,
-        runs: int,
-    ) -> None:
-        self.profile, self.plan, self.trials = profile, plan, list(trials)
-        self.launch, self.folder, self.until, self.budget = split(command), folder, until, budget
-        self.runs = runs
-        self.screen = Screen()
+    Attributes
+    ----------
+    profile : str
+    plan : Plan
+    trials : list of Trial
+        Other variables to try.
+    launch : list of str
+        What `overhead.legs.split` returned.
+    folder : Path
+        Of the results.
+    until : str
+        The last step.
+    budget : int
+        Seconds of the replay.
+    runs : int
+        Rounds of the proof.
+    screen : Screen
+    """
+
+    profile: str
+    plan: Plan
+    trials: list[Trial]
+    launch: list[str]
+    folder: Path
+    until: str
+    budget: int
+    runs: int
+    screen: Screen = field(default_factory=Screen)
 
     def take(self) -> None:
         """Measure, choose, write and prove, as far as asked for.

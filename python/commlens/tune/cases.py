@@ -26,7 +26,7 @@ EACH = ("gather", "scatter", "allgather", "alltoall", "reduce_scatter_block")
 """Collectives in which a rank has a block for each rank."""
 
 SUMMED = ("allreduce", "exscan", "reduce", "reduce_scatter_block", "scan")
-"""Collectives that the replay sums as double precision numbers, if the messages consist of such."""
+"""Collectives that combine data. The replay adds numbers of 8 bytes, so that messages of 8 bytes or more are whole numbers."""
 
 Layout = tuple[tuple[int, ...], ...]
 """Communicators that are active at the same time, each with the world ranks of its ranks."""
@@ -180,17 +180,17 @@ def _computing(connection: sqlite3.Connection, place: Place, size: int) -> int:
     """Return how long a rank computes before one of these calls, so that the caches contain other data.
 
     It is the mean time outside MPI from one of these calls to the next, but no more than that between two calls of any
-    procedure: another call brings back what the MPI library itself needs.
+    procedure: another call brings back what the MPI library itself needs. Where the profile does not tell the first, it is
+    the second.
     """
     key = (place.row["operation"], place.row["bin"])
     outside, calls = connection.execute(OUTSIDE_SQL, (*key, place.row["family"], size)).fetchone()
     in_mpi, all_calls = connection.execute("SELECT SUM(time_ns), SUM(calls) FROM key_total").fetchone()
-    if not calls:
-        return 0
-    between = [outside / calls, MOST_COMPUTING]
+    # It is 0 of prefix sums, whose time a profile splits like that of messages, and of a single call.
+    between = [outside / calls] if outside and calls else []
     if place.run_ns > in_mpi:
         between.append((place.run_ns - in_mpi) / all_calls)
-    return int(min(between))
+    return int(min(*between, MOST_COMPUTING)) if between else 0
 
 
 def together(rows: Sequence[Mapping[str, Any]], size: int, processes: int) -> tuple[list[Any], Layout]:

@@ -235,16 +235,17 @@ def filed(runs: Iterable[Run], profiles: Path, done: int) -> Iterator[Run]:
         for ending in ENDINGS:
             path = profiles / f"{run.tool}{ending}"
             if run.round > 0:
-                _remove(
+                remove(
                     numbered := profiles / f"{run.tool}.{done + run.round}{ending}"
                 )  # of an interrupted round
                 if not run.failure and os.path.lexists(path):
                     path.rename(numbered)
-            _remove(path)
+            remove(path)
         yield run
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a profile, which is a file or a folder of shards; there may be none."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -4,7 +4,7 @@
 // replay.py writes the plan, compiles this with the mpicc of the site and starts it. Each time is that from the start
 // of a window, which all processes have agreed on, to the latest return. The processes wait for the window by the
 // clock: a barrier would let them start one after the other, and fill the caches with what the next call needs. Between
-// two calls they use memory as the application does. Every time is written; process 0 decides what is measured next.
+// two calls they use memory as the application does. Calls that it makes back to back share a window. Every time is written; process 0 decides what is measured next.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <math.h>
@@ -247,9 +247,8 @@ static void print_module(void) {
 }
 
 int main(int count, char** arguments) {
-  int provided, length, near;
+  int provided, length;
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  MPI_Comm machine;
   MPI_Init(&count, &arguments);
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -258,11 +257,7 @@ int main(int count, char** arguments) {
   MPI_Get_library_version(text, &length);
   if (rank == 0) printf("library %.*s\n", (int)strcspn(text, "\n"), text), print_module();
   fflush(stdout);
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
-  MPI_Comm_size(machine, &near);
-  MPI_Comm_free(&machine);
-  MPI_Allreduce(&near, &is_one_machine, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  is_one_machine = is_one_machine == processes;
+  find_machines();
   read_plan(arguments[1]);
   prepare();
   if (rank == 0)

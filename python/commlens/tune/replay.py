@@ -139,7 +139,10 @@ def _make_folder(folder: Path, plan: str) -> None:
             raise CommlensError(
                 f"{folder} has measurements of another plan: remove it, or choose another folder"
             )
-        path.write_text(plan, encoding="utf-8")
+        if not path.exists():  # under its name it is whole, also after an interruption
+            unfinished = path.with_suffix(".unfinished")
+            unfinished.write_text(plan, encoding="utf-8")
+            unfinished.replace(path)
         text = times.read_bytes() if times.exists() else b""
         with times.open("ab") as file:
             if not text:

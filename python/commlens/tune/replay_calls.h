@@ -9,13 +9,16 @@
 
 enum { MOST_REPETITIONS = 40, PINGS = 20, LINE = 64, POOL = 16 << 20, LONG_WAIT = 300000 };
 
+// An application that computes for less time than this between two calls makes them back to back.
+enum { SHORT_COMPUTING = 1000, SHORT_MESSAGE = 1024 };  // ns; bytes
+
 typedef struct {
   int64_t which, candidate, repetitions, start, window;
 } Step;
 
 // The times of a batch, of each repetition. Sums and maxima are those of all processes.
 typedef struct {
-  int64_t end[MOST_REPETITIONS];        // from the start of the window to the latest return
+  int64_t end[MOST_REPETITIONS];        // from the start of the window, or the return before it, to the latest return
   int64_t late[MOST_REPETITIONS];       // whether a process came late
   int64_t operation[MOST_REPETITIONS];  // time without waiting, as commlens waits defines it, mean of the processes
 } Times;
@@ -24,6 +27,7 @@ static char *from, *to, *pool;
 static size_t pool_at;
 static int64_t offset;  // of my clock to that of process 0, ns
 static int is_one_machine;
+static MPI_Comm machine, machines;  // the processes of my machine; the first one of each
 
 static int64_t own_ns(void) {
   struct timespec now;
@@ -149,25 +153,41 @@ static void call_blocks(const Case* one, MPI_Comm comm, MPI_Datatype* types) {
 
 // ---- the windows ----------------------------------------------------------------------------------------------------
 
-// Estimates the offset of each clock to that of process 0: half way of the fastest of some round trips.
+// Estimates the offset of the clock of each machine to that of process 0: half way of the fastest of some round trips to a
+// machine that knows its own already. These are a tree, so that no process has more of them than the tree has levels.
 static void relate_clocks(void) {
+  int me, n, above;
   if (is_one_machine) return;
-  for (int other = 1; other < processes; other++) {
+  if (machines != MPI_COMM_NULL) {
+    MPI_Comm_rank(machines, &me);
+    MPI_Comm_size(machines, &n);
     int64_t best = INT64_MAX, theirs;
-    for (int i = 0; i < PINGS && (rank == 0 || rank == other); i++) {
+    for (int i = 0; me && i < PINGS; i++) {
       int64_t begin = own_ns();
-      if (rank == 0) {
-        MPI_Recv(&theirs, 1, MPI_INT64_T, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        theirs = own_ns();
-        MPI_Send(&theirs, 1, MPI_INT64_T, other, 1, MPI_COMM_WORLD);
-        continue;
-      }
-      MPI_Send(&begin, 1, MPI_INT64_T, 0, 1, MPI_COMM_WORLD);
-      MPI_Recv(&theirs, 1, MPI_INT64_T, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(&begin, 1, MPI_INT64_T, me & (me - 1), 1, machines);
+      MPI_Recv(&theirs, 1, MPI_INT64_T, me & (me - 1), 1, machines, MPI_STATUS_IGNORE);
       int64_t end = own_ns();
       if (end - begin < best) best = end - begin, offset = begin + (end - begin) / 2 - theirs;
     }
+    for (above = 1; above < n && !(me & above);) above *= 2;
+    while (above /= 2)
+      for (int i = 0; me + above < n && i < PINGS; i++) {
+        MPI_Recv(&theirs, 1, MPI_INT64_T, me + above, 1, machines, MPI_STATUS_IGNORE);
+        theirs = now_ns();
+        MPI_Send(&theirs, 1, MPI_INT64_T, me + above, 1, machines);
+      }
   }
+  MPI_Bcast(&offset, 1, MPI_INT64_T, 0, machine);
+}
+
+static void find_machines(void) {
+  int place, near;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+  MPI_Comm_rank(machine, &place);
+  MPI_Comm_size(machine, &near);
+  MPI_Comm_split(MPI_COMM_WORLD, place == 0 ? 0 : MPI_UNDEFINED, 0, &machines);
+  MPI_Allreduce(&near, &is_one_machine, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  is_one_machine = is_one_machine == processes;
 }
 
 // Waits until a time; returns whether it had passed, or is left late because another process had the processor. It
@@ -187,6 +207,29 @@ static int wait_until(int64_t start, int64_t window) {
   return is_late || now - start > 2000 + window / 50;
 }
 
+static int is_one_of(const char* name, const char* const* names) {
+  while (*names && strcmp(name, *names)) names++;
+  return *names != NULL;
+}
+
+static const char *const from_root[] = {"bcast", "scatter", "scatterv", NULL},
+                         *const to_root[] = {"reduce", "gather", "gatherv", NULL},
+                         *const prefix[] = {"scan", "exscan", NULL};
+
+// Whether nobody leaves a call before all have entered.
+static int is_for_all(const Case* one) {
+  return !is_one_of(one->collective, from_root) && !is_one_of(one->collective, to_root) &&
+         !is_one_of(one->collective, prefix);
+}
+
+// Whether the calls of a batch follow each other as in an application that makes them back to back: with one window for
+// all, the processes begin each call as they returned from the one before. In other collectives those that wait for
+// nobody would run ahead. With large messages it counts more that the memory is used between the calls.
+static int is_back_to_back(const Case* one) {
+  int is_short = one->bytes >= 0 && one->bytes <= SHORT_MESSAGE;
+  return is_short && one->computing < SHORT_COMPUTING && is_for_all(one);
+}
+
 static void repeat(const Step* step, int64_t* starts, Times* times) {
   Case* one = &list[step->which];
   Candidate* candidate = &one->candidate[step->candidate];
@@ -195,11 +238,12 @@ static void repeat(const Step* step, int64_t* starts, Times* times) {
   for (int i = 0; i < size; i++) types[i] = MPI_BYTE;
   if (!is_dup) choose(candidate);
   for (int i = 0; i < step->repetitions; i++) {
-    int64_t start = step->start + i * step->window;
+    int is_synchronised = i == 0 || !is_back_to_back(one);
+    int64_t start = step->start + (is_synchronised ? i * step->window : 0);
     starts[i] = times->end[i] = times->late[i] = 0;
     if (candidate->comm == MPI_COMM_NULL) continue;
-    use_memory(one);
-    times->late[i] = wait_until(start, step->window);
+    if (!is_back_to_back(one)) use_memory(one);
+    if (is_synchronised) times->late[i] = wait_until(start, step->window);
     starts[i] = now_ns() - start;
     if (one->bytes < 0)
       call_blocks(one, candidate->comm, types);
@@ -211,19 +255,11 @@ static void repeat(const Step* step, int64_t* starts, Times* times) {
   free(types);
 }
 
-static int is_one_of(const char* name, const char* const* names) {
-  while (*names && strcmp(name, *names)) names++;
-  return *names != NULL;
-}
-
-// Stores when the last process that I wait for started each call; returns whether all wait for the same one.
-static int find_last(const Case* one, const int64_t* starts, int64_t* last, int n) {
-  static const char *const from_root[] = {"bcast", "scatter", "scatterv", NULL},
-                           *const to_root[] = {"reduce", "gather", "gatherv", NULL},
-                           *const prefix[] = {"scan", "exscan", NULL};
+// Stores when the last process that I wait for started each call.
+static void find_last(const Case* one, const int64_t* starts, int64_t* last, int n) {
   MPI_Comm comm = layout[one->layout].comm;
   memcpy(last, starts, sizeof *last * (size_t)n);
-  if (comm == MPI_COMM_NULL) return 0;
+  if (comm == MPI_COMM_NULL) return;
   if (is_one_of(one->collective, from_root))
     MPI_Bcast(last, n, MPI_INT64_T, 0, comm);
   else if (is_one_of(one->collective, to_root))
@@ -231,8 +267,7 @@ static int find_last(const Case* one, const int64_t* starts, int64_t* last, int 
   else if (is_one_of(one->collective, prefix))
     MPI_Scan(starts, last, n, MPI_INT64_T, MPI_MAX, comm);
   else
-    return MPI_Allreduce(starts, last, n, MPI_INT64_T, MPI_MAX, comm), 1;
-  return 0;
+    MPI_Allreduce(starts, last, n, MPI_INT64_T, MPI_MAX, comm);
 }
 
 // One batch of repetitions on all processes; process 0 gets the times.
@@ -242,15 +277,18 @@ static void batch(const Step* step, Times* found) {
   int n = (int)step->repetitions;
   const Case* one = &list[step->which];
   repeat(step, starts, &mine);
-  int is_for_all = find_last(one, starts, last, n);
+  find_last(one, starts, last, n);
   for (int i = 0; i < n; i++) {
     int64_t begin = last[i] > starts[i] ? last[i] : starts[i];
     mine.operation[i] = mine.end[i] > begin ? mine.end[i] - begin : 0;
     // Where nobody leaves before the last one has entered, a late process does not count.
-    if (is_for_all) mine.end[i] = mine.operation[i];
+    if (is_for_all(one) && !is_back_to_back(one)) mine.end[i] = mine.operation[i];
   }
   MPI_Reduce(mine.end, found->end, n, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
   MPI_Reduce(mine.late, found->late, n, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
   MPI_Reduce(mine.operation, sum, n, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
   for (int i = 0; i < n; i++) found->operation[i] = sum[i] / (layout[one->layout].members);
+  // What the whole batch takes is the sum of its calls, each from the latest return of the one before.
+  for (int i = n - 1; rank == 0 && i > 0 && is_back_to_back(one); i--)
+    found->end[i] = found->end[i] > found->end[i - 1] ? found->end[i] - found->end[i - 1] : 1;
 }

@@ -32,6 +32,7 @@ FIRST_BATCH, BATCH = 1_500_000, 6_000_000  # ns
 RESERVE = 100_000  # ns of a window
 LINE, POOL = 64, 16 << 20
 PINGS = 20
+SHORT_COMPUTING, SHORT_MESSAGE = 1000, 1024  # ns; bytes
 LEAST_CHANGE = 0.03
 
 WORLD = MPI.COMM_WORLD
@@ -77,6 +78,16 @@ class Case:
     call: Callable[[MPI.Intracomm], Any] = lambda _: None
     sent: Bytes = field(default_factory=lambda: np.zeros(1, np.uint8))
     received: Bytes = field(default_factory=lambda: np.zeros(1, np.uint8))
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether nobody leaves a call before all have entered."""
+        return self.collective not in (*FROM_ROOT, *TO_ROOT, *PREFIX)
+
+    @property
+    def is_back_to_back(self) -> bool:
+        """Whether the calls of a batch share a window: see replay_calls.h."""
+        return 0 <= self.size <= SHORT_MESSAGE and self.computing < SHORT_COMPUTING and self.is_for_all
 
 
 @dataclass
@@ -281,14 +292,29 @@ class Variables:
             self.set(name, value)
 
 
+def children(me: int, size: int) -> list[int]:
+    """Return the ranks below one in a binomial tree, that with most below it first.
+
+    >>> children(0, 6), children(2, 6), children(4, 6), children(5, 6)
+    ([4, 2, 1], [3], [5], [])
+    """
+    least = me & -me or size
+    return [
+        me + step
+        for step in (1 << n for n in reversed(range(size.bit_length())))
+        if step < least and me + step < size
+    ]
+
+
 class Replay:
     """The measurement: a batch on all processes, and on process 0 what to measure next."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.variables = plan, Variables()
         self.offset, self.lead_ns = 0, 300_000
-        machine = WORLD.Split_type(MPI.COMM_TYPE_SHARED)
-        self.is_one_machine = WORLD.allreduce(machine.size, MPI.MIN) == WORLD.size
+        self.machine = WORLD.Split_type(MPI.COMM_TYPE_SHARED)
+        self.machines = WORLD.Split(0 if self.machine.rank == 0 else MPI.UNDEFINED)
+        self.is_one_machine = WORLD.allreduce(self.machine.size, MPI.MIN) == WORLD.size
         self.pool, self.pool_at = np.zeros(POOL, np.uint8), 0
         for case in plan.cases:
             for candidate in case.candidates:
@@ -313,20 +339,23 @@ class Replay:
         return time.monotonic_ns() - self.offset
 
     def relate_clocks(self) -> None:
-        """Estimate the offset of each clock to that of process 0: half way of the fastest of some round trips."""
-        for other in range(1, 1 if self.is_one_machine else WORLD.size):
-            best = sys.maxsize
-            for _ in range(PINGS if WORLD.rank in (0, other) else 0):
-                if WORLD.rank == 0:
-                    WORLD.recv(source=other)
-                    WORLD.send(time.monotonic_ns(), other)
-                    continue
+        """Estimate the offset of each machine's clock to that of process 0, along a tree: see replay_calls.h."""
+        if self.is_one_machine:
+            return
+        if self.machines != MPI.COMM_NULL:
+            me, best = self.machines.rank, sys.maxsize
+            for _ in range(PINGS if me else 0):
                 begin = time.monotonic_ns()
-                WORLD.send(0, 0)
-                theirs = WORLD.recv(source=0)
+                self.machines.send(0, me & (me - 1))
+                theirs = self.machines.recv(source=me & (me - 1))
                 end = time.monotonic_ns()
                 if end - begin < best:
                     best, self.offset = end - begin, begin + (end - begin) // 2 - theirs
+            for below in children(me, self.machines.size):
+                for _ in range(PINGS):
+                    self.machines.recv(source=below)
+                    self.machines.send(self.now(), below)
+        self.offset = self.machine.bcast(self.offset)
 
     def use_memory(self, case: Case) -> None:
         """Use memory as the application does between two calls: see replay_calls.h."""
@@ -346,15 +375,17 @@ class Replay:
         for i in range(number):
             if candidate.comm is None:
                 break
-            self.use_memory(case)
-            begin = start + i * window
-            late[i] = self.now() > begin
-            while self.now() < begin:
-                pass
+            begin = start + (0 if case.is_back_to_back else i * window)
+            if not case.is_back_to_back:
+                self.use_memory(case)
+            if i == 0 or not case.is_back_to_back:
+                late[i] = self.now() > begin
+                while self.now() < begin:
+                    pass
+                late[i] |= self.now() - begin > RESERVE
             starts[i] = self.now()
             case.call(candidate.comm)
             ends[i] = self.now()
-            late[i] |= starts[i] - begin > RESERVE
             starts[i] -= begin
             ends[i] -= begin
         self.variables.restore(former)
@@ -374,11 +405,13 @@ class Replay:
         else:
             comm.Allreduce(starts, last, MPI.MAX)
         operation = np.maximum(0, ends - np.maximum(starts, last))
-        if case.collective not in (*FROM_ROOT, *TO_ROOT, *PREFIX):
+        if case.is_for_all and not case.is_back_to_back:
             ends = operation
         found = np.zeros((3, len(starts)), np.int64)
         for row, values, op in ((0, ends, MPI.MAX), (1, late, MPI.MAX), (2, operation, MPI.SUM)):
             WORLD.Reduce(values, found[row] if WORLD.rank == 0 else None, op, 0)
+        if case.is_back_to_back:  # each call from the latest return of the one before
+            found[0, 1:] = np.diff(found[0])
         found[2] //= case.layout.members
         return found
 

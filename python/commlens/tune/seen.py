@@ -15,6 +15,7 @@ from commlens.overhead.measure import run_once, scratch
 from commlens.profile import open_profile
 from commlens.tune.candidates import is_openmpi
 from commlens.tune.model import Case, Choice
+from commlens.tune.proof import ENDINGS, remove
 
 INSIDE = "inside"
 """Folder of the profiles of these runs."""
@@ -54,16 +55,29 @@ def seen_lines(
 
 
 def run(launch: Sequence[str], folder: Path, name: str, variables: Mapping[str, str]) -> str:
-    """Run the application once with the messages inside collectives; return the profile, which is kept."""
-    path = (folder / INSIDE / f"{name}.db").absolute()
-    shards = path.with_suffix(".commlens")
-    if not path.exists() and not shards.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        output = str(path).replace("%", "%%")
-        settings = {"COMMLENS_OUTPUT": output, "COMMLENS_MATRIX": "all", **variables}
-        with scratch() as place:
-            run_once(commlens_tool(INSIDE, settings), launch, find_stopwatch(), place / "1", 1, 1)
-    return str(path if path.exists() else shards)
+    """Run the application once with the messages inside collectives; return the profile, which is kept.
+
+    It gets its name when the run has ended: an interrupted one leaves a profile of a part of the calls.
+    """
+    place = (folder / INSIDE).absolute()
+    for ending in ENDINGS:
+        if (place / f"{name}{ending}").exists():
+            return str(place / f"{name}{ending}")
+    place.mkdir(parents=True, exist_ok=True)
+    unfinished = [place / f"{name}.unfinished{ending}" for ending in ENDINGS]
+    for path in unfinished:
+        remove(path)
+    settings = {
+        "COMMLENS_OUTPUT": str(unfinished[0]).replace("%", "%%"),
+        "COMMLENS_MATRIX": "all",
+        **variables,
+    }
+    with scratch() as times:
+        run_once(commlens_tool(INSIDE, settings), launch, find_stopwatch(), times / "1", 1, 1)
+    for path, ending in zip(unfinished, ENDINGS):
+        if path.exists():
+            return str(path.rename(place / f"{name}{ending}"))
+    raise CommlensError("the run wrote no profile")
 
 
 def read_seen(profile: str, names: Sequence[str]) -> Seen:

@@ -14,9 +14,9 @@ from statistics import median
 import numpy as np
 
 from commlens.algorithms.calls import collective_of
-from commlens.compare.statistics import ALPHA
+from commlens.compare.statistics import ALPHA, adjusted
 from commlens.overhead.estimate import FEWEST, Estimate, estimate
-from commlens.tune.decide import MOST_ROUNDS, Changes, round_medians
+from commlens.tune.decide import LEAST_CHANGE, MOST_ROUNDS, Changes, round_medians
 from commlens.tune.measurements import Measurements
 from commlens.tune.model import Candidate, Case, Choice
 from commlens.tune.plan import Plan
@@ -41,7 +41,8 @@ def agreed(
 ) -> list[Choice]:
     """Return the choices, with one candidate for all cases that a rule counts for, where there is a good one.
 
-    It is not slower in any of the cases with certainty, and takes less time with certainty for all their calls together.
+    It is not slower in any of the cases with certainty, and saves at least LEAST_CHANGE of the time of all their calls
+    together, with certainty.
     Where there is none, the choices stay as they are, so that the rules say why they are left out.
 
     Parameters
@@ -53,32 +54,48 @@ def agreed(
         groups[shared_by(library, case.collective, case.comm_size, case.bin)].append(i)
     groups.pop(None, None)
     chosen = {choice.case: choice for choice in choices}
-    medians = round_medians(measured)
+    disagreeing = []
     for group in groups.values():
         own = [chosen.get(measured.cases[i]) for i in group]
         is_agreed = None not in own and len({one.candidate for one in own if one}) == 1
-        if is_agreed or not any(own):
-            continue
-        best = _best(measured, changes, group, calls, medians)
+        if any(own) and not is_agreed:
+            disagreeing.append(group)
+    medians = round_medians(measured)
+    for group, best in zip(disagreeing, _best_of(measured, changes, disagreeing, calls, medians)):
         if best is not None:
             for i in group:
                 chosen[measured.cases[i]] = _choice(measured, changes, medians, i, best)
     return [chosen[case] for case in measured.cases if case in chosen]
 
 
-def _best(
-    measured: Measurements, changes: Changes, group: Sequence[int], calls: Sequence[float], medians: Medians
-) -> Candidate | None:
-    """Return the candidate with the least time for all calls of a group; None if none is faster with certainty."""
-    of_each = [measured.candidates[i][1:] for i in group]
-    common = [one for one in of_each[0] if all(one in candidates for candidates in of_each)]
+def _best_of(
+    measured: Measurements,
+    changes: Changes,
+    groups: Sequence[Sequence[int]],
+    calls: Sequence[float],
+    medians: Medians,
+) -> list[Candidate | None]:
+    """Return for each group the candidate with the least time for all its calls; None if none is a choice.
+
+    The conditions are those of `decide` for a single case; the tests of all groups are corrected together.
+    """
     generator = np.random.default_rng(1)
-    found: list[tuple[float, Candidate]] = []
-    for candidate in common:
-        total = _of_all_calls(measured, changes, group, calls, medians, candidate, generator)
-        if total is not None and total.high < 0 and total.p * len(common) < ALPHA:
-            found.append((total.value, candidate))
-    return min(found)[1] if found else None
+    totals: dict[tuple[int, Candidate], Estimate] = {}
+    for number, group in enumerate(groups):
+        of_each = [measured.candidates[i][1:] for i in group]
+        for candidate in of_each[0]:
+            if all(candidate in candidates for candidates in of_each):
+                total = _of_all_calls(measured, changes, group, calls, medians, candidate, generator)
+                if total is not None:
+                    totals[number, candidate] = total
+    corrected = dict(zip(totals, adjusted([total.p for total in totals.values()])))
+    best: list[tuple[float, Candidate] | None] = [None] * len(groups)
+    for (number, candidate), total in totals.items():
+        is_certain = corrected[number, candidate] < ALPHA and total.high < 0
+        if is_certain and total.value <= -LEAST_CHANGE:
+            found = best[number]
+            best[number] = min(found, (total.value, candidate)) if found else (total.value, candidate)
+    return [one[1] if one else None for one in best]
 
 
 def _of_all_calls(
