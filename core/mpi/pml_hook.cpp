@@ -160,8 +160,8 @@ Cause cause_of(const Thread& thread, MPI_Comm comm, int tag, std::uint32_t index
   // The library may create a communicator with the handle of one that was freed.  A communicator without an index
   // counts as a new one in a call that may have begun with it.  In other calls it counts as one that was freed while an
   // operation on it was in progress.
-  // Some algorithms of blocking collectives send with a tag of the range, the same one in each call.  It tells nothing about
-  // a later call.
+  // Some algorithms of blocking collectives send with a tag of the range, the same one in each call.  It tells nothing
+  // about a later call.
   const bool is_over = is_blocking[op_of(then)] && (kind == Kind::collective || kind == Kind::other);
   const bool is_same =
       then != 0 && !is_over && (then ^ check) >> 52 == 0 && (comm_of(then) == index || (index == 0 && !begins));

@@ -140,17 +140,12 @@ def tune(
     from commlens.cli.tune_steps import Steps
     from commlens.overhead.legs import split
 
-    steps = Steps(
-        profile=profile,
-        plan=plan,
-        trials=trials,
-        launch=split(command),
-        folder=folder or Path(profile).absolute().with_suffix(".tune"),
-        until=until,
-        budget=budget,
-        runs=runs,
-    )
-    steps.take()
+    Steps(profile, plan, trials, split(command), folder or beside(profile), until, budget, runs).take()
+
+
+def beside(profile: str) -> Path:
+    """Return the folder of the results of a profile, unless the user names one."""
+    return Path(profile).absolute().with_suffix(".tune")
 
 
 def read(

@@ -4,7 +4,8 @@
 // replay.py writes the plan, compiles this with the mpicc of the site and starts it. Each time is that from the start
 // of a window, which all processes have agreed on, to the latest return. The processes wait for the window by the
 // clock: a barrier would let them start one after the other, and fill the caches with what the next call needs. Between
-// two calls they use memory as the application does. Calls that it makes back to back share a window. Every time is written; process 0 decides what is measured next.
+// two calls they use memory as the application does. Calls that it makes back to back share a window. Every time is
+// written; process 0 decides what is measured next.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <math.h>

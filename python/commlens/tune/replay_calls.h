@@ -153,8 +153,9 @@ static void call_blocks(const Case* one, MPI_Comm comm, MPI_Datatype* types) {
 
 // ---- the windows ----------------------------------------------------------------------------------------------------
 
-// Estimates the offset of the clock of each machine to that of process 0: half way of the fastest of some round trips to a
-// machine that knows its own already. These are a tree, so that no process has more of them than the tree has levels.
+// Estimates the offset of the clock of each machine to that of process 0: half way of the fastest of some round trips
+// to a machine that knows its own already. These are a tree, so that no process has more of them than the tree has
+// levels.
 static void relate_clocks(void) {
   int me, n, above;
   if (is_one_machine) return;
