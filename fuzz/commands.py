@@ -76,6 +76,10 @@ def commands() -> list[tuple[str, ...]]:
         ("metrics", "{profile}", *options, "--format", style)
         for options, style in product(((), ("--series",)), STYLES)
     ]
+    found += [
+        ("threads", "{profile}", *options, "--format", style)
+        for options, style in product(((), ("--each",), ("--by", "regions")), STYLES)
+    ]
     found += [("algorithms", "{profile}", "--format", style) for style in STYLES]
     found += [("algorithms", "{profile}", "--tree", "1")]
     found += [("tune", "{profile}", "--format", style) for style in STYLES]

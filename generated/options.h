@@ -48,6 +48,7 @@ enum class Option {
   executions,
   iterations,
   metric_series,
+  threads,
   pcontrol,
 };
 
@@ -84,8 +85,9 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_EXECUTIONS", "executions", "16", OptionType::number_, false, ""},
     {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
     {"COMMLENS_METRIC_SERIES", "metric_series", "0", OptionType::number_, false, ""},
+    {"COMMLENS_THREADS", "threads", "sum", OptionType::choice_, false, "sum each"},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 33;
+inline constexpr int option_count = 34;
 
 }  // namespace commlens

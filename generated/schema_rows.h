@@ -443,6 +443,79 @@ struct CellRow {
   }
 };
 
+struct Thread {
+  static constexpr char table[] = "thread";
+  static constexpr char values[] = "(\"rank\", \"thread\", \"kind\", \"threads\", \"tid\", \"name\") VALUES (?, ?, ?, ?, ?, ?)";
+  Integer rank;
+  Integer thread;
+  Text kind;
+  Integer threads;
+  Integer tid;
+  Text name;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("thread.rank", rank);
+    visit("thread.thread", thread);
+    visit("thread.kind", kind);
+    visit("thread.threads", threads);
+    visit("thread.tid", tid);
+    visit("thread.name", name);
+  }
+};
+
+struct ThreadCell {
+  static constexpr char table[] = "thread_cell";
+  static constexpr char values[] = "(\"key\", \"rank\", \"thread\", \"calls\", \"time_ns\", \"time_min_ns\", \"time_max_ns\", \"bytes_sent\", \"bytes_received\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  Integer key;
+  Integer rank;
+  Integer thread;
+  Integer calls;
+  Integer time_ns;
+  Integer time_min_ns;
+  Integer time_max_ns;
+  Integer bytes_sent;
+  Integer bytes_received;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("thread_cell.key", key);
+    visit("thread_cell.rank", rank);
+    visit("thread_cell.thread", thread);
+    visit("thread_cell.calls", calls);
+    visit("thread_cell.time_ns", time_ns);
+    visit("thread_cell.time_min_ns", time_min_ns);
+    visit("thread_cell.time_max_ns", time_max_ns);
+    visit("thread_cell.bytes_sent", bytes_sent);
+    visit("thread_cell.bytes_received", bytes_received);
+  }
+};
+
+struct ThreadRegion {
+  static constexpr char table[] = "thread_region";
+  static constexpr char values[] = "(\"region\", \"rank\", \"thread\", \"calls\", \"open\", \"time_ns\", \"nested_ns\", \"mpi_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+  Integer region;
+  Integer rank;
+  Integer thread;
+  Integer calls;
+  Integer open;
+  Integer time_ns;
+  Integer nested_ns;
+  Integer mpi_ns;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("thread_region.region", region);
+    visit("thread_region.rank", rank);
+    visit("thread_region.thread", thread);
+    visit("thread_region.calls", calls);
+    visit("thread_region.open", open);
+    visit("thread_region.time_ns", time_ns);
+    visit("thread_region.nested_ns", nested_ns);
+    visit("thread_region.mpi_ns", mpi_ns);
+  }
+};
+
 struct Slice {
   static constexpr char table[] = "slice";
   static constexpr char values[] = "(\"comm\", \"op\", \"rank\", \"slot\", \"calls\", \"time_ns\", \"bytes_sent\", \"bytes_received\") VALUES (?, ?, ?, ?, ?, ?, ?, ?)";

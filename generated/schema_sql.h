@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 15;
+inline constexpr int schema_version = 16;
 inline constexpr int application_id = 1129073742;
 
 // Turns an empty database into an empty profile: identification and tables.
 inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 15;
+    R"sql(PRAGMA user_version = 16;
 )sql"
     R"sql(CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI library and options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -213,6 +213,41 @@ inline constexpr char tables_sql[] =
   noncontiguous INTEGER -- Calls with a non-contiguous datatype minus key.usual_noncontig.
 );
 )sql"
+    R"sql(CREATE TABLE thread ( -- Threads of a process that made a measured MPI call or were in a region, if COMMLENS_THREADS is each; otherwise, and in a profile of summary detail, the table is empty. The first 256 threads of a process have a row each; one row has the counters of all others together.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- Number of the thread, from 0, in the order of their first calls; -1: the others.
+  kind TEXT, -- main: the thread that runs main(). thread: another one. others: all threads without a row of their own.
+  threads INTEGER, -- Number of threads in this row: 1, except for the others.
+  tid INTEGER, -- Id of the thread on its host, as gettid() returns it. NULL for the others.
+  name TEXT, -- Last known name, as pthread_setname_np sets it, at most 15 bytes. The kernel gives a thread the name of the one that creates it, and the main thread that of the program. NULL for the others.
+  PRIMARY KEY (rank, thread)
+) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE thread_cell ( -- The counters of each thread. Their sums over the threads of a rank are exactly those of view cell. Empty unless COMMLENS_THREADS is each, and in a profile of summary detail.
+  key INTEGER REFERENCES key(id), -- Communicator, procedure, message size, region and call site.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- As in table thread.
+  calls INTEGER, -- Number of calls that returned.
+  time_ns INTEGER, -- [ns] Sum of the times inside these calls.
+  time_min_ns INTEGER, -- [ns] Shortest call.
+  time_max_ns INTEGER, -- [ns] Longest call.
+  bytes_sent INTEGER, -- [bytes] Bytes read from send buffers.
+  bytes_received INTEGER, -- [bytes] Bytes written to receive buffers. Those of a request count for the thread that completes it.
+  PRIMARY KEY (key, rank, thread)
+) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE thread_region ( -- Time of each thread in each region, over all executions and iterations. The sums over the threads of a rank are exactly those of region_time. Empty unless COMMLENS_THREADS is each, and in a profile of summary detail.
+  region INTEGER REFERENCES region(id), -- The region.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- As in table thread.
+  calls INTEGER, -- As in region_time.
+  open INTEGER, -- As in region_time.
+  time_ns INTEGER, -- [ns] As in region_time.
+  nested_ns INTEGER, -- [ns] As in region_time.
+  mpi_ns INTEGER, -- [ns] As in region_time.
+  PRIMARY KEY (region, rank, thread)
+) WITHOUT ROWID;
+)sql"
     R"sql(CREATE TABLE slice ( -- The counters over time. The time since MPI_Init is divided into at most 128 slices of meta.slice_ns. There are fewer slices if one would be shorter than 65,536 clock ticks per cell of a thread (scanning the cells would then cost more than about 0.4 %), if a thread would store more than 8,192 entries, or if the table would have more than 65,536 rows and more than an eighth of those of cell. Slices in which nothing happened have no row.
   comm INTEGER REFERENCES comm(id), -- Communicator; if meta.slice_of is family, the first communicator of the family.
   op INTEGER REFERENCES op(id), -- MPI procedure.
@@ -366,7 +401,7 @@ inline constexpr char tables_sql[] =
 inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 15;
+    R"sql(PRAGMA user_version = 16;
 )sql"
     R"sql(CREATE TABLE meta (key TEXT,value TEXT,PRIMARY KEY (key)) WITHOUT ROWID;
 )sql"
@@ -405,6 +440,12 @@ inline constexpr char bare_tables_sql[] =
     R"sql(CREATE TABLE key (id INTEGER PRIMARY KEY,comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,region INTEGER REFERENCES region(id),callsite INTEGER REFERENCES callsite(id),usual_calls INTEGER,usual_sent INTEGER,usual_received INTEGER,usual_noncontig INTEGER);
 )sql"
     R"sql(CREATE TABLE cell_row (id INTEGER PRIMARY KEY,calls INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,noncontiguous INTEGER);
+)sql"
+    R"sql(CREATE TABLE thread (rank INTEGER REFERENCES rank(rank),thread INTEGER,kind TEXT,threads INTEGER,tid INTEGER,name TEXT,PRIMARY KEY (rank, thread)) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE thread_cell (key INTEGER REFERENCES key(id),rank INTEGER REFERENCES rank(rank),thread INTEGER,calls INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,PRIMARY KEY (key, rank, thread)) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE thread_region (region INTEGER REFERENCES region(id),rank INTEGER REFERENCES rank(rank),thread INTEGER,calls INTEGER,open INTEGER,time_ns INTEGER,nested_ns INTEGER,mpi_ns INTEGER,PRIMARY KEY (region, rank, thread)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE slice (comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),rank INTEGER REFERENCES rank(rank),slot INTEGER,calls INTEGER,time_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,PRIMARY KEY (comm, op, rank, slot)) WITHOUT ROWID;
 )sql"
@@ -507,6 +548,13 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
        key.region, key.callsite, cell.rank, cell.calls, cell.time_ns, cell.time_min_ns, cell.time_max_ns,
        cell.bytes_sent, cell.bytes_received, cell.noncontiguous
   FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
+)sql"
+    R"sql(CREATE VIEW thread_counter AS -- The rows of thread_cell with names instead of ids.
+SELECT part.rank, part.thread, thread.name, key.comm, comm.name AS communicator, op.name AS operation, op.class, key.bin,
+       key.region, key.callsite, part.calls, part.time_ns, part.time_min_ns, part.time_max_ns, part.bytes_sent,
+       part.bytes_received
+  FROM thread_cell AS part JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op
+       LEFT JOIN thread ON thread.rank = part.rank AND thread.thread = part.thread;
 )sql"
     R"sql(CREATE VIEW procedure AS -- MPI procedures that the application imports or calls: one row per procedure, state and reason.
 WITH called AS (

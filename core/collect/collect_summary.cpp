@@ -47,6 +47,9 @@ bool write_summary(const Destination& destination, int ranks, Profile& profile, 
   profile.loop_bins.clear();
   profile.metric_rows.clear();
   profile.series_rows.clear();
+  profile.threads.clear();
+  profile.thread_cells.clear();
+  profile.thread_regions.clear();
   profile.finish();
   profile.lines = summary.lines(profile);
   for (Catalogue::KeyFacts& key : profile.keys) key.calls = key.bytes_sent = key.bytes_received = key.noncontiguous = 0;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/base/wire.h"
+#include "core/collect/package_threads.h"
 #include "core/hot/key.h"
 #include "generated/procedures.h"
 
@@ -220,6 +221,7 @@ class Package {
     write_comms();
     write_cells();
     write_slices(slices, slices_folded);
+    write_threads(out_, is_summary_ ? CountedThreads() : counted_.threads, counted_.cells, scale_);
     write_positions();
     write(out_, counted_.regions, scale_);
     write_series();

@@ -92,7 +92,22 @@ struct SliceLog {
   std::uint64_t capacity, used;  // entries of `sums`
 };
 
-// The counters of one thread.  Stored in the arena; it remains when the thread ends, and a later thread continues it.
+// Whose calls a Thread counts.  Filled in with COMMLENS_THREADS=each only (state/thread_owners.h).
+struct ThreadOwner {
+  enum Kind : std::uint32_t {
+    any,    // of one thread after the other
+    one,    // of a single thread
+    others  // as `any`: there are too many threads to count each one apart
+  };
+  Kind kind;
+  std::uint32_t threads;  // number of threads so far
+  std::int32_t id;        // of the last one, as gettid() returns it
+  std::uint32_t is_main;  // 1: of the first thread of the process
+  char name[16];          // as the kernel has it; zero-terminated
+};
+
+// The counters of one thread.  Stored in the arena; it remains when the thread ends, and a later thread continues it
+// (unless its owner is `one`).
 struct Thread {
   // Frame of the outermost MPI call in progress, or null.  A frame address instead of a depth, because an error handler
   // may leave MPI by longjmp.  Then the next call is at or above the old frame, or the old frame has been overwritten:
@@ -123,6 +138,7 @@ struct Thread {
   Thread* next;       // list of all threads, for collection
   Thread* next_idle;  // list of those whose thread has ended
   bool has_ended;     // the thread has ended, and no later one has taken this over yet
+  ThreadOwner owner;
 
   // The first call that ends at due() or later begins a slice; 0: never.  Other threads write it to make this thread
   // check for a request of theirs.

@@ -16,6 +16,7 @@
 #include "core/state/regions.h"
 #include "core/state/samples.h"
 #include "core/state/series.h"
+#include "core/state/thread_owners.h"
 
 namespace commlens {
 
@@ -44,6 +45,7 @@ bool prepare_counting() noexcept try {
   choose_frames(options().on(Option::callsites) ? options().number(Option::frames) : 0);
   choose_regions(options().text(Option::regions), options().number(Option::executions),
                  options().number(Option::iterations));
+  choose_threads(options().text(Option::threads) == "each");
   choose_series(options().number(Option::metric_series));
   choose_matrix(options().text(Option::matrix), options().text(Option::matrix_by),
                 options().number(Option::matrix_pairs));

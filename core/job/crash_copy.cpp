@@ -27,6 +27,7 @@
 #include "core/job/job.h"
 #include "core/process/coverage.h"
 #include "core/process/symbols.h"
+#include "core/state/thread_owners.h"
 
 namespace commlens {
 namespace {
@@ -67,6 +68,7 @@ PrivateFolder folder_of_copies() noexcept {
 // complete.  On failure returns false, with errno, and removes a directory that is empty.
 bool copy_arena(const char* unfinished, const char* name) noexcept {
   if (copy_name[0] == '\0') return false;
+  note_names();
   const bool is_copied = succeeds_though_folder_vanishes([&] {
     const PrivateFolder folder = folder_of_copies();
     if (!folder) return false;

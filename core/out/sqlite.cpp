@@ -147,6 +147,7 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
     fill_shared(db, profile, own, Part::shard);
     fill_ranks(db, profile, phases, gap);
     fill_regions(db, profile);
+    fill_threads(db, profile);
     fill_peers(db, profile);
     fill_waiting(db, profile);
   });
@@ -186,6 +187,7 @@ Stored store(const Profile& profile, const Meta& meta, const std::string& name, 
     fill_shared(db, profile, meta, Part::whole);
     fill_ranks(db, profile, phases, gap);
     fill_regions(db, profile);
+    fill_threads(db, profile);
     fill_peers(db, profile);
     fill_waiting(db, profile);
     fill_sampled(db, profile);

@@ -62,12 +62,6 @@ const char* name_of(Profile::Counter counter) {
   return names[static_cast<std::size_t>(counter)];
 }
 
-// Returns the id of a key.  The ids of keys are `world_size` apart, so that the row of a rank has the id of its key
-// plus the rank.  A table ordered by one number is smaller, and written faster, than one ordered by two.
-std::int64_t id_of(const Profile& profile, std::size_t key) {
-  return static_cast<std::int64_t>(key) * std::max(profile.world_size, 1);
-}
-
 // Returns a size bin as profiles store it: bins that are no size are negative.
 bool leaves_out(Part part, const std::vector<char>& has, std::size_t i) { return part == Part::shard && has[i] == 0; }
 

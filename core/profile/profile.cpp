@@ -215,6 +215,7 @@ bool Profile::read(WireReader& in, RankData& data) {
   read_comms(in, data);
   read_cells(in, data);
   read_slices(in, data);
+  read_threads(in, data);
   read_last_calls(in, data);
   read_regions(in, data);
   read_series(in, data);
@@ -308,6 +309,7 @@ bool Profile::add(const char* bytes, std::size_t size) {
     key.region = region_at(key.region);
   }
   add_cells(data);
+  add_threads(data, region_numbers);
   for (Slice& slice : data.slices) slice.comm = slice.op == region_op ? region_at(slice.comm) : comm_at(slice.comm);
   slice_ns = std::max(slice_ns, data.slice_ns);
   rank_slices_.emplace_back(data.slice_ns, std::move(data.slices));
@@ -445,6 +447,7 @@ void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
   settle_slices(numbers);
   settle_peers(numbers);
   settle_regions(numbers);
+  settle_threads(numbers);
   for (SampleRow& row : samples) {
     row.comm = numbers.comms[row.comm];
     row.region = numbers.regions[row.region];

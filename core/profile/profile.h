@@ -91,6 +91,28 @@ class Profile : public Catalogue {
     double value;
   };
 
+  // A thread of a process whose threads are counted apart; or all those that are counted together, with number -1.
+  struct ThreadRow {
+    int rank, thread;
+    bool is_main;
+    std::uint64_t threads;  // their number
+    std::int64_t id;
+    std::string name;
+  };
+  struct ThreadCell {
+    std::uint32_t key;
+    int rank, thread;
+    std::uint64_t calls;
+    Ns time, time_min, time_max;
+    std::uint64_t bytes_sent, bytes_received;
+  };
+  struct ThreadRegion {
+    std::uint32_t region;  // index
+    int rank, thread;
+    std::uint64_t calls, open;
+    Ns time, nested, mpi;
+  };
+
   // Messages of one flow and size between a rank and a peer, or of one shape of collective.
   struct PeerRow {
     std::uint32_t comm;  // index
@@ -176,6 +198,9 @@ class Profile : public Catalogue {
   std::vector<LoopRow> loop_bins;                 // by (region, execution, iteration, rank)
   std::vector<MetricRow> metric_rows;             // by (metric, region, execution, iteration, rank)
   std::vector<SeriesRow> series_rows;             // by (metric, rank, thread, number)
+  std::vector<ThreadRow> threads;                 // by (rank, thread)
+  std::vector<ThreadCell> thread_cells;           // by (key, rank, thread)
+  std::vector<ThreadRegion> thread_regions;       // by (region, rank, thread)
   std::vector<PeerRow> peer_rows;   // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
   std::vector<SampleRow> samples;   // of the ranks of this block
   ChannelEnds channels;             // of the ranks of this block
@@ -198,6 +223,9 @@ class Profile : public Catalogue {
     std::vector<SiteFacts> sites;
     std::vector<std::pair<std::uint64_t, CommDraft>> comms;
     std::vector<std::pair<KeyFacts, Row>> cells;
+    std::vector<ThreadRow> threads;
+    std::vector<std::pair<std::uint64_t, ThreadCell>> thread_cells;  // with the position of the cell in `cells`
+    std::vector<ThreadRegion> thread_regions;
     Ns slice_ns = 1;
     bool slices_folded = false;
     std::vector<Slice> slices;
@@ -221,6 +249,7 @@ class Profile : public Catalogue {
   static void read_comms(WireReader& in, RankData& data);
   static void read_cells(WireReader& in, RankData& data);
   static void read_slices(WireReader& in, RankData& data);
+  static void read_threads(WireReader& in, RankData& data);
   static void read_last_calls(WireReader& in, RankData& data);
   static void read_regions(WireReader& in, RankData& data);
   static void read_series(WireReader& in, RankData& data);
@@ -230,6 +259,8 @@ class Profile : public Catalogue {
   void add_cells(RankData& data);  // pre: their keys have the numbers of this profile
   std::vector<std::uint32_t> add_sites(RankData& data);
   void add_regions(RankData& data, const std::vector<std::uint32_t>& numbers);
+  void add_threads(RankData& data, const std::vector<std::uint32_t>& regions);
+  void settle_threads(const Dictionary::Numbers& numbers);
   void settle_regions(const Dictionary::Numbers& numbers);
   void settle_slices(const Dictionary::Numbers& numbers);
   void settle_peers(const Dictionary::Numbers& numbers);

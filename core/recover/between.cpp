@@ -125,6 +125,12 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
   subtract_each(counted.regions.times, earlier.regions.times, subtract_sum);
   subtract_each(counted.regions.loops, earlier.regions.loops, subtract_bins);
   subtract_each(counted.regions.values, earlier.regions.values, subtract_value);
+  for (auto& [number, thread] : counted.threads) {
+    const auto found = earlier.threads.find(number);
+    if (found == earlier.threads.end()) continue;
+    subtract_each(thread.cells, found->second.cells, subtract_cell);
+    subtract_each(thread.regions.times, found->second.regions.times, subtract_sum);
+  }
   subtract_series(counted.regions, earlier.regions);
   subtract_each(counted.peers, earlier.peers, subtract_peer);
   subtract_slices(counted.slices, earlier.slices);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the threads of a process were, and the time of the calls that they were in.
+// The threads of a process: which ones are counted apart, where they were, and the time of the calls that they were in.
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -12,6 +12,28 @@
 #include "generated/procedures.h"
 
 namespace commlens::arena {
+
+// Finds the threads that are counted apart (COMMLENS_THREADS=each), before their cells are read.
+void Reader::take_owners(const Segments& segments) {
+  segments.each(Kind::thread, [&](const Segments::Segment& s) {
+    if (s.head->bytes < sizeof(Thread) || owners_.count(s.head->number) != 0) return;  // take_threads() reports it
+    const auto owner = copy_of<ThreadOwner>(segments.content(s) + offsetof(Thread, owner));
+    if (owner.kind > ThreadOwner::others) {
+      is_damaged_ = true;
+      return;
+    }
+    CountedThread* const thread = add_thread(counted_.threads, s.head->number, owner);
+    if (thread != nullptr) owners_[s.head->number] = thread;
+  });
+}
+
+// Returns the entry of a thread; null if threads are not counted apart.  The entry of a thread may be lost, but not its
+// cells.
+CountedThread* Reader::thread_of(std::uint32_t number) {
+  if (owners_.empty()) return nullptr;
+  const auto found = owners_.find(number);
+  return found != owners_.end() ? found->second : &counted_.threads[other_threads];
+}
 
 // Converts to counted time, which does not advance during a pause.  For times before the end of the last pause, returns
 // the counted time at its begin, as counted_time() does.
@@ -74,9 +96,13 @@ Ticks Reader::take_open_call(std::uint32_t number, const Thread& thread, const P
   open.key = key;
   open.site = position.site;
   open.time = end - begin;
-  add_cell_to(counted_.cells, open);
-  Cell& sum = counted_.cells[{key, position.site}];
-  sum.time_max = std::max(sum.time_max, open.time);
+  const auto add = [&open](Cells& cells) {
+    add_cell_to(cells, open);
+    Cell& sum = cells[{open.key, open.site}];
+    sum.time_max = std::max(sum.time_max, open.time);
+  };
+  add(counted_.cells);
+  if (CountedThread* const own = thread_of(number); own != nullptr) add(own->cells);
   totals_[number][slice_key(key)].time += open.time;
   return open.time;
 }

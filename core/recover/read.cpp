@@ -202,6 +202,7 @@ bool Reader::read_content(const Content& content) {
     first += n;
   });
   take_clocks(header);
+  take_owners(segments);
   take_cells(segments);
   take_regions(segments);
   take_series(segments);
@@ -263,6 +264,7 @@ void Reader::take_cell(Cell cell, std::uint32_t thread) {
     return;
   }
   add_cell_to(counted_.cells, cell);
+  if (CountedThread* const own = thread_of(thread); own != nullptr) add_cell_to(own->cells, cell);
   add_counters(totals_[thread][slice_key(cell.key)], cell);
 }
 
@@ -366,7 +368,10 @@ void Reader::take_thread(std::uint32_t number, const Thread& thread, const Regio
   const auto inner = static_cast<std::uint32_t>(frames.size() - 1);
   const Ticks end = counted_until(last_seen_);
   const Ticks open = take_position(number, thread, frames.back().region);
-  counted_.regions.add_open(frames.data(), inner, copy_of<Ticks>(&thread.mpi) + open, end, pause_changes_);
+  const Ticks mpi = copy_of<Ticks>(&thread.mpi) + open;
+  counted_.regions.add_open(frames.data(), inner, mpi, end, pause_changes_);
+  CountedThread* const own = thread_of(number);
+  if (own != nullptr) own->regions.add_open(frames.data(), inner, mpi, end, pause_changes_);
   each_open(frames.data(), inner, end,
             [&](std::uint32_t region, Ticks time) { totals_[number][region_slice_key(region)].time += time; });
 }

@@ -75,6 +75,8 @@ class Reader {
   void take_states(const CommState* states, std::uint64_t n, std::uint64_t first);
   void take_clocks(const Header& header);
   void take_cell(Cell cell, std::uint32_t thread);
+  void take_owners(const Segments& segments);
+  CountedThread* thread_of(std::uint32_t number);
   void take_cells(const Segments& segments);
   void take_regions(const Segments& segments);
   void take_series(const Segments& segments);
@@ -118,6 +120,7 @@ class Reader {
   std::unordered_map<std::uint64_t, std::uint32_t> handles_;  // bits -> index of the newest that is not freed
   std::set<std::tuple<std::uint32_t, RegionKind, std::string>> known_regions_;
   std::set<std::pair<std::string, std::string>> known_metrics_;
+  std::map<std::uint32_t, CountedThread*> owners_;             // entries of counted_.threads, by thread
   std::map<std::uint32_t, std::map<Key, SliceEntry>> totals_;  // per thread: the sums of its slices
   Counted counted_;
 };

@@ -24,6 +24,7 @@ void Reader::take_regions(const Segments& segments) {
       return;
     }
     counted_.regions.add(cell);
+    if (CountedThread* const own = thread_of(s.head->number); own != nullptr) own->regions.add(cell);
     if (counts_iterations(cell.key)) return;
     SliceEntry& total = totals_[s.head->number][region_slice_key(region_of(cell.key))];
     total.calls += cell.calls;

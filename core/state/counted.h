@@ -13,6 +13,7 @@
 #include "core/base/identity.h"
 #include "core/base/ticks.h"
 #include "core/hot/table.h"
+#include "core/hot/thread.h"
 #include "core/state/messages.h"
 #include "core/state/notices.h"
 #include "core/state/partners.h"
@@ -61,6 +62,18 @@ struct Position {
 
 using Cells = std::map<std::pair<Key, Site>, Cell>;
 
+// The counters of one thread, or of all that are not counted apart (COMMLENS_THREADS=each).
+struct CountedThread {
+  std::uint64_t threads = 0;  // their number
+  std::int32_t id = 0;        // of one thread, as gettid() returns it
+  bool is_main = false;
+  std::string name;
+  Cells cells;
+  CountedRegions regions;  // times only
+};
+inline constexpr std::uint32_t other_threads = ~std::uint32_t{0};
+using CountedThreads = std::map<std::uint32_t, CountedThread>;  // by number, or other_threads
+
 // All counters of one process, taken from this process or from the arena of one that has ended.
 struct Counted {
   RankFacts facts;
@@ -71,6 +84,7 @@ struct Counted {
   std::uint64_t lost = 0;                // calls whose key was lost; they are among the cells
   Sliced slices;                         // of all threads
   CountedRegions regions;                // of all threads
+  CountedThreads threads;                // the same cells and regions by thread; empty unless it was asked for
   Peers peers;                           // of all threads
   std::vector<StratumSamples> samples;
   std::vector<ChannelSamples> messages;
@@ -82,6 +96,10 @@ struct Counted {
 
 // Adds a cell to the sum of all cells with its key and call site.
 void add_cell_to(Cells& cells, const Cell& cell);
+
+// Returns the entry to which the counters of the thread `number` belong, with the thread in it; null if threads are not
+// counted apart.
+CountedThread* add_thread(CountedThreads& threads, std::uint32_t number, const ThreadOwner& owner);
 
 // Returns the counters of this process until `end`, without `facts` and `started`.  pre: no other thread calls MPI any
 // more.

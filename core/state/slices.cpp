@@ -9,6 +9,7 @@
 #include "core/base/memory.h"
 #include "core/state/regions.h"
 #include "core/state/sums.h"
+#include "core/state/thread_owners.h"
 
 namespace commlens {
 
@@ -287,6 +288,7 @@ void wait_for_next(Thread& thread) noexcept {
 
 void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
   const Ticks end = thread.current.since + spent;
+  note_own_name(thread);
   thread.current.since += left_out(thread.current.since, end);
   if (!has_begun(thread, end)) return;
   // The call to be counted ends here; its earlier time belongs to slices that have ended.

@@ -20,6 +20,7 @@
 #include "core/state/sites.h"
 #include "core/state/slices.h"
 #include "core/state/sums.h"
+#include "core/state/thread_owners.h"
 
 namespace commlens {
 
@@ -86,10 +87,14 @@ void leave_thread(void* t) {
     current_thread = nullptr;
     return;
   }
-  end_regions(*static_cast<Thread*>(t));
-  static_cast<Thread*>(t)->next_idle = idle;
-  static_cast<Thread*>(t)->has_ended = true;
-  idle = static_cast<Thread*>(t);
+  Thread& thread = *static_cast<Thread*>(t);
+  end_regions(thread);
+  note_own_name(thread);
+  thread.has_ended = true;
+  if (thread.owner.kind != ThreadOwner::one) {
+    thread.next_idle = idle;
+    idle = &thread;
+  }
   current_thread = nullptr;
 }
 
@@ -195,6 +200,7 @@ Thread* enter_thread() noexcept {
     t->next = all.load(std::memory_order_relaxed);
     all.store(t, std::memory_order_release);
   }
+  note_owner(*t);
   use_path_cache(t->paths);
   count.fetch_add(1, std::memory_order_relaxed);
   if (at_exit_made) pthread_setspecific(at_exit, t);
@@ -233,7 +239,10 @@ C* added_cell(TableOf<C>& table, Key key, Site site) noexcept {
     table.free = segment->begin;
     table.segment_end = segment->end;
   }
-  if constexpr (is_of_calls) static_cast<void>(module_of_site(site));  // looks the module up while it is loaded
+  if constexpr (is_of_calls) {
+    static_cast<void>(module_of_site(site));  // looks the module up while it is loaded
+    if (current_thread != nullptr) note_own_name(*current_thread);
+  }
   C* const cell = table.free++;
   cell->key = key;
   cell->site = site;

@@ -34,6 +34,8 @@ COMMANDS = (
     ("report", "--by", "region"),
     ("regions",),
     ("metrics", "--series"),
+    ("threads", "--each"),
+    ("threads", "--by", "regions"),
     ("comms",),
     ("coverage",),
     ("matrix", "--kind", "all"),

@@ -18,6 +18,7 @@ BLOCK = 2
 TABLES_OF_RANKS = (
     *("rank", "slice", "peer", "position", "overhead"),
     *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "metric_series", "waiting"),
+    *("thread", "thread_cell", "thread_region"),
 )
 
 
@@ -124,6 +125,9 @@ def test_all_that_is_known_of_regions_is_put_together(marked: Path, tmp_path: Pa
                 "scope",
                 "spread",
                 "frame",
+                "thread",
+                "thread_cell",
+                "thread_region",
             ), table
     (parts / "index.db").unlink()
     result = run("sql", parts, "SELECT COUNT(*) FROM tag")

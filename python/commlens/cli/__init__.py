@@ -28,6 +28,7 @@ COMMANDS = (
         "chart",
         "regions",
         "metrics",
+        "threads",
         "timeline",
         "history",
         "waits",

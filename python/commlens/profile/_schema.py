@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 15
+VERSION = 16
 APPLICATION_ID = 1129073742
 
 
@@ -563,6 +563,91 @@ CREATE TABLE cell_row ( -- The counters as stored, one row per key and rank. Cou
         key=('id',),
         since=3,
     ),
+    'thread': Relation(
+        'table',
+        'Threads of a process that made a measured MPI call or were in a region, if COMMLENS_THREADS is each; otherwise, and in a profile of summary detail, the table is empty. The first 256 threads of a process have a row each; one row has the counters of all others together.',
+        (
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('thread', 'INTEGER', '', 'Number of the thread, from 0, in the order of their first calls; -1: the others.', low=-1, high=255),
+            Column('kind', 'TEXT', '', 'main: the thread that runs main(). thread: another one. others: all threads without a row of their own.', values=('main', 'thread', 'others')),
+            Column('threads', 'INTEGER', '', 'Number of threads in this row: 1, except for the others.'),
+            Column('tid', 'INTEGER', '', 'Id of the thread on its host, as gettid() returns it. NULL for the others.', null=True),
+            Column('name', 'TEXT', '', 'Last known name, as pthread_setname_np sets it, at most 15 bytes. The kernel gives a thread the name of the one that creates it, and the main thread that of the program. NULL for the others.', most=64, null=True),
+        ),
+        """\
+CREATE TABLE thread ( -- Threads of a process that made a measured MPI call or were in a region, if COMMLENS_THREADS is each; otherwise, and in a profile of summary detail, the table is empty. The first 256 threads of a process have a row each; one row has the counters of all others together.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- Number of the thread, from 0, in the order of their first calls; -1: the others.
+  kind TEXT, -- main: the thread that runs main(). thread: another one. others: all threads without a row of their own.
+  threads INTEGER, -- Number of threads in this row: 1, except for the others.
+  tid INTEGER, -- Id of the thread on its host, as gettid() returns it. NULL for the others.
+  name TEXT, -- Last known name, as pthread_setname_np sets it, at most 15 bytes. The kernel gives a thread the name of the one that creates it, and the main thread that of the program. NULL for the others.
+  PRIMARY KEY (rank, thread)
+) WITHOUT ROWID;
+""",
+        key=('rank', 'thread'),
+        since=16,
+    ),
+    'thread_cell': Relation(
+        'table',
+        'The counters of each thread. Their sums over the threads of a rank are exactly those of view cell. Empty unless COMMLENS_THREADS is each, and in a profile of summary detail.',
+        (
+            Column('key', 'INTEGER', '', 'Communicator, procedure, message size, region and call site.', ref='key.id'),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('thread', 'INTEGER', '', 'As in table thread.', low=-1, high=255),
+            Column('calls', 'INTEGER', '', 'Number of calls that returned.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Sum of the times inside these calls.'),
+            Column('time_min_ns', 'INTEGER', 'ns', 'Shortest call.'),
+            Column('time_max_ns', 'INTEGER', 'ns', 'Longest call.'),
+            Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers.'),
+            Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers. Those of a request count for the thread that completes it.'),
+        ),
+        """\
+CREATE TABLE thread_cell ( -- The counters of each thread. Their sums over the threads of a rank are exactly those of view cell. Empty unless COMMLENS_THREADS is each, and in a profile of summary detail.
+  key INTEGER REFERENCES key(id), -- Communicator, procedure, message size, region and call site.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- As in table thread.
+  calls INTEGER, -- Number of calls that returned.
+  time_ns INTEGER, -- [ns] Sum of the times inside these calls.
+  time_min_ns INTEGER, -- [ns] Shortest call.
+  time_max_ns INTEGER, -- [ns] Longest call.
+  bytes_sent INTEGER, -- [bytes] Bytes read from send buffers.
+  bytes_received INTEGER, -- [bytes] Bytes written to receive buffers. Those of a request count for the thread that completes it.
+  PRIMARY KEY (key, rank, thread)
+) WITHOUT ROWID;
+""",
+        key=('key', 'rank', 'thread'),
+        since=16,
+    ),
+    'thread_region': Relation(
+        'table',
+        'Time of each thread in each region, over all executions and iterations. The sums over the threads of a rank are exactly those of region_time. Empty unless COMMLENS_THREADS is each, and in a profile of summary detail.',
+        (
+            Column('region', 'INTEGER', '', 'The region.', ref='region.id'),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('thread', 'INTEGER', '', 'As in table thread.', low=-1, high=255),
+            Column('calls', 'INTEGER', '', 'As in region_time.'),
+            Column('open', 'INTEGER', '', 'As in region_time.'),
+            Column('time_ns', 'INTEGER', 'ns', 'As in region_time.'),
+            Column('nested_ns', 'INTEGER', 'ns', 'As in region_time.'),
+            Column('mpi_ns', 'INTEGER', 'ns', 'As in region_time.'),
+        ),
+        """\
+CREATE TABLE thread_region ( -- Time of each thread in each region, over all executions and iterations. The sums over the threads of a rank are exactly those of region_time. Empty unless COMMLENS_THREADS is each, and in a profile of summary detail.
+  region INTEGER REFERENCES region(id), -- The region.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- As in table thread.
+  calls INTEGER, -- As in region_time.
+  open INTEGER, -- As in region_time.
+  time_ns INTEGER, -- [ns] As in region_time.
+  nested_ns INTEGER, -- [ns] As in region_time.
+  mpi_ns INTEGER, -- [ns] As in region_time.
+  PRIMARY KEY (region, rank, thread)
+) WITHOUT ROWID;
+""",
+        key=('region', 'rank', 'thread'),
+        since=16,
+    ),
     'slice': Relation(
         'table',
         'The counters over time. The time since MPI_Init is divided into at most 128 slices of meta.slice_ns. There are fewer slices if one would be shorter than 65,536 clock ticks per cell of a thread (scanning the cells would then cost more than about 0.4 %), if a thread would store more than 8,192 entries, or if the table would have more than 65,536 rows and more than an eighth of those of cell. Slices in which nothing happened have no row.',
@@ -1102,6 +1187,37 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
        cell.bytes_sent, cell.bytes_received, cell.noncontiguous
   FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
 """,
+    ),
+    'thread_counter': Relation(
+        'view',
+        'The rows of thread_cell with names instead of ids.',
+        (
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('thread', 'INTEGER', '', 'As in table thread.'),
+            Column('name', 'TEXT', '', 'Name of the thread.'),
+            Column('comm', 'INTEGER', '', 'The communicator, comm.id.'),
+            Column('communicator', 'TEXT', '', 'Its name.'),
+            Column('operation', 'TEXT', '', 'Name of the MPI procedure.'),
+            Column('class', 'TEXT', '', 'Its class.'),
+            Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin.'),
+            Column('region', 'INTEGER', '', 'Code region, region.id.'),
+            Column('callsite', 'INTEGER', '', 'Call site, callsite.id.'),
+            Column('calls', 'INTEGER', '', 'Number of calls.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Sum of the times inside these calls.'),
+            Column('time_min_ns', 'INTEGER', 'ns', 'Shortest call.'),
+            Column('time_max_ns', 'INTEGER', 'ns', 'Longest call.'),
+            Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers.'),
+            Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers.'),
+        ),
+        """\
+CREATE VIEW thread_counter AS -- The rows of thread_cell with names instead of ids.
+SELECT part.rank, part.thread, thread.name, key.comm, comm.name AS communicator, op.name AS operation, op.class, key.bin,
+       key.region, key.callsite, part.calls, part.time_ns, part.time_min_ns, part.time_max_ns, part.bytes_sent,
+       part.bytes_received
+  FROM thread_cell AS part JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op
+       LEFT JOIN thread ON thread.rank = part.rank AND thread.thread = part.thread;
+""",
+        since=16,
     ),
     'procedure': Relation(
         'view',

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/collect/package_threads.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace commlens {
+namespace {
+
+// Converts the times of threads to nanoseconds so that their sum is exactly that of all threads together: each thread
+// gets the difference of two sums.
+class Shares {
+ public:
+  explicit Shares(const TickScale& scale) : scale_(scale) {}
+
+  Ns next(Ticks& sum, Ticks time) const {
+    const Ns before = scale_.ns(sum);
+    sum += time;
+    return scale_.ns(sum) - before;
+  }
+
+ private:
+  const TickScale& scale_;
+};
+
+struct RegionSum {
+  std::uint64_t calls = 0, open = 0;
+  Ns time = 0, nested = 0, mpi = 0;
+};
+
+// Adds the row that the sum of one key becomes (package.cpp): times in regions or in MPI are at most the time.
+RegionSum row_of(const CountedRegions::Sum& sum, const TickScale& scale) {
+  const Ns time = scale.ns(sum.time);
+  return {sum.calls + sum.open, sum.open, time, std::min(scale.ns(sum.nested), time),
+          std::min(scale.ns(sum.mpi), time)};
+}
+
+void add_difference(RegionSum& to, const RegionSum& now, const RegionSum& before) {
+  to.calls += now.calls - before.calls;
+  to.open += now.open - before.open;
+  to.time += now.time - before.time;
+  to.nested += now.nested - before.nested;
+  to.mpi += now.mpi - before.mpi;
+}
+
+using Sums = std::map<RegionKey, CountedRegions::Sum>;
+
+// Returns the times of a thread by region, over all executions and iterations.  `before`: of the threads before it.
+std::map<std::uint32_t, RegionSum> regions_of(const Sums& own, Sums& before, const TickScale& scale) {
+  std::map<std::uint32_t, RegionSum> regions;
+  for (const auto& [key, one] : own) {
+    if (counts_iterations(key)) continue;
+    CountedRegions::Sum& sum = before[key];
+    const RegionSum earlier = row_of(sum, scale);
+    sum.calls += one.calls;
+    sum.open += one.open;
+    sum.time += one.time;
+    sum.nested += one.nested;
+    sum.mpi += one.mpi;
+    add_difference(regions[region_of(key)], row_of(sum, scale), earlier);
+  }
+  return regions;
+}
+
+}  // namespace
+
+void write_threads(WireWriter& out, const CountedThreads& threads, const Cells& cells, const TickScale& scale) {
+  std::map<std::pair<Key, Site>, std::uint64_t> numbers;  // of cells
+  for (const auto& [key, cell] : cells) numbers.emplace_hint(numbers.end(), key, numbers.size());
+  std::map<std::pair<Key, Site>, Ticks> times;
+  Sums regions_before;
+  const Shares shares(scale);
+  out.number(threads.size());
+  for (const auto& [number, thread] : threads) {
+    out.signed_number(number == other_threads ? -1 : static_cast<std::int64_t>(number));
+    out.number(thread.is_main ? 1 : 0);
+    out.number(thread.threads);
+    out.signed_number(thread.id);
+    out.text(thread.name);
+    const auto is_there = [&numbers](const auto& entry) { return numbers.count(entry.first) != 0; };
+    out.number(static_cast<std::uint64_t>(std::count_if(thread.cells.begin(), thread.cells.end(), is_there)));
+    for (const auto& entry : thread.cells) {
+      if (!is_there(entry)) continue;  // in a difference of two snapshots
+      const auto& [key, cell] = entry;
+      out.number(numbers[key]);
+      out.number(cell.calls);
+      out.number(shares.next(times[key], cell.time));
+      out.number(scale.ns(cell.time_min));
+      out.number(scale.ns(cell.time_max));
+      out.number(cell.bytes_sent);
+      out.number(cell.bytes_received);
+    }
+    const auto regions = regions_of(thread.regions.times, regions_before, scale);
+    out.number(regions.size());
+    for (const auto& [region, sum] : regions) {
+      out.number(region);
+      for (const std::uint64_t n : {sum.calls, sum.open, sum.time, sum.nested, sum.mpi}) out.number(n);
+    }
+  }
+}
+
+}  // namespace commlens
