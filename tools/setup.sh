@@ -72,6 +72,7 @@ test    cp2k                has cp2k.psmp
 test    nwchem-openmpi      has nwchem.openmpi
 test    scalapack-mpi-test  packaged scalapack-mpi-test
 test    libtrilinos-kokkos-dev packaged libtrilinos-kokkos-dev
+test    libomp5-14          packaged libomp5-14
 proof   python3-h5py-mpi    packaged python3-h5py-mpi
 proof   python3-petsc4py-real packaged python3-petsc4py-real
 proof   libfftw3-mpi-dev    packaged libfftw3-mpi-dev

@@ -258,6 +258,7 @@ static const struct annotation annotations[] = {
     {"kokkos-kernels", "libcommlens-kokkos-kernels.so", "KOKKOS_TOOLS_LIBS", "KOKKOS_PROFILE_LIBRARY",
      "--kokkos-tools-lib"},
     {"nvtx", "libcommlens-nvtx.so", "NVTX_INJECTION64_PATH", NULL, NULL},
+    {"openmp", "libcommlens-openmp.so", "OMP_TOOL_LIBRARIES", NULL, NULL},
     {"caliper", caliper_adapter, NULL, NULL, NULL},
 };
 
@@ -298,7 +299,7 @@ static void adopt(char** arguments, char preloaded[PATH_MAX]) {
     char path[PATH_MAX];
     if (annotation == NULL) {
       if (may_speak()) {
-        say("COMMLENS_ADOPT=%.*s is invalid; use kokkos, kokkos-kernels, nvtx or caliper", (int)length, wanted);
+        say("COMMLENS_ADOPT=%.*s is invalid; use kokkos, kokkos-kernels, nvtx, openmp or caliper", (int)length, wanted);
       }
     } else if (chosen_by(annotation, arguments) != NULL) {
       if (may_speak()) {

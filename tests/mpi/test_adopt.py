@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -255,6 +256,49 @@ def test_caliper_that_only_a_plugin_sees(mpi: Mpi, tmp_path: Path) -> None:
     assert regions(result.open()) == CALIPER_REGIONS
 
 
+LLVM_OPENMP = Path("/usr/lib/llvm-14/lib/libomp.so.5")
+OPENMP_REGIONS = [
+    ("", 1, 2),
+    ("omp parallel", 1, 1),
+    ("omp parallel", 2, 2),
+    ("omp parallel", 5, 5),
+    ("omp parallel/omp for", 5, 0),
+    ("omp parallel/omp parallel", 3, 3),
+]
+
+
+def openmp_program(mpi: Mpi, *runtime: str) -> Path:
+    """Return a program that GCC compiled; with LLVM's OpenMP runtime, that is the first of the two that are loaded."""
+    return mpi.compile("adopt_openmp.c", None, *runtime, flags=("-fopenmp", "-fno-inline"))
+
+
+@pytest.mark.skipif(SANITIZER is not None, reason="LLVM's runtime was built without it")
+@pytest.mark.dealt
+def test_openmp_parallel_regions(mpi: Mpi) -> None:
+    assert LLVM_OPENMP.is_file(), "libomp5-14 is missing: run `make setup`"
+    program = openmp_program(mpi, "-Wl,--no-as-needed", str(LLVM_OPENMP))
+    result = adopted(mpi, [program], "openmp")
+    assert result.lines == ["sum 24750"] * RANKS
+    profile = result.open()
+    # The places in the program, which are equal on all ranks.
+    places = r" [\w.-]+\+0x[0-9a-f]+"
+    of_regions = [(re.sub(places, "", path), *counts) for path, counts in regions(profile).items()]
+    assert sorted(of_regions) == OPENMP_REGIONS
+    assert profile.column("SELECT DISTINCT COUNT(*) FROM region_rank GROUP BY region") == [RANKS]
+    assert profile.column("SELECT threads FROM rank") == [1] * RANKS, "the other threads have no regions"
+    alone = mpi.run(
+        RANKS, [program], mode="off", env={"OMP_TOOL_LIBRARIES": str(ADAPTERS / "libcommlens-openmp.so")}
+    )
+    assert (alone.rc, alone.lines) == (0, ["sum 24750"] * RANKS)
+
+
+@pytest.mark.dealt
+def test_the_openmp_runtime_of_gcc_has_no_tools(mpi: Mpi) -> None:
+    result = mpi.run(RANKS, [openmp_program(mpi)], env={"COMMLENS_ADOPT": "openmp"})
+    assert (result.rc, result.lines) == (0, ["sum 24750"] * RANKS)
+    assert regions(result.open()) == {"": (1, 13)}
+
+
 def environment_of(adopt: str, **chosen: str) -> tuple[dict[str, str], str]:
     """Return the environment of a program that commlens-run starts, and the messages of commlens-run."""
     env_command = shutil.which("env")
@@ -268,10 +312,11 @@ def environment_of(adopt: str, **chosen: str) -> tuple[dict[str, str], str]:
 
 
 def test_commlens_run_puts_adapters_where_their_tools_look() -> None:
-    env, said = environment_of("kokkos, nvtx,caliper")
+    env, said = environment_of("kokkos, nvtx,caliper, openmp")
     assert said == ""
     assert env["KOKKOS_TOOLS_LIBS"] == str(ADAPTERS / "libcommlens-kokkos.so")
     assert env["NVTX_INJECTION64_PATH"] == str(ADAPTERS / "libcommlens-nvtx.so")
+    assert env["OMP_TOOL_LIBRARIES"] == str(ADAPTERS / "libcommlens-openmp.so")
     assert [Path(path).name for path in env["LD_PRELOAD"].split(":")] == [
         "libcommlens.so",
         "libcommlens-caliper.so",
@@ -293,6 +338,7 @@ def test_commlens_run_puts_adapters_where_their_tools_look() -> None:
     [
         ("kokkos", "KOKKOS_TOOLS_LIBS", "/opt/tool.so"),
         ("nvtx", "NVTX_INJECTION64_PATH", "/opt/tool.so"),
+        ("openmp", "OMP_TOOL_LIBRARIES", "/opt/tool.so"),
         # Kokkos ends a program in which the two variables differ.
         ("kokkos-kernels", "KOKKOS_PROFILE_LIBRARY", "/opt/tool.so"),
         ("kokkos-kernels", "KOKKOS_PROFILE_LIBRARY", "/opt/lib/libcommlens-kokkos.so"),
@@ -300,7 +346,9 @@ def test_commlens_run_puts_adapters_where_their_tools_look() -> None:
 )
 def test_a_tool_that_the_user_has_chosen_stays(adopt: str, variable: str, tool: str) -> None:
     env, said = environment_of(adopt, **{variable: tool})
-    assert {name: env[name] for name in env if name.startswith(("KOKKOS", "NVTX"))} == {variable: tool}
+    assert {name: env[name] for name in env if name.startswith(("KOKKOS", "NVTX", "OMP_TOOL"))} == {
+        variable: tool
+    }
     assert said == f"commlens: {variable} already names a tool; COMMLENS_ADOPT={adopt} is ignored\n"
 
 
@@ -319,6 +367,6 @@ def test_a_tool_that_the_program_is_told_of_stays() -> None:
 def test_what_cannot_be_adopted_is_said() -> None:
     env, said = environment_of("tau,nvtx")
     assert said.splitlines() == [
-        "commlens: COMMLENS_ADOPT=tau is invalid; use kokkos, kokkos-kernels, nvtx or caliper"
+        "commlens: COMMLENS_ADOPT=tau is invalid; use kokkos, kokkos-kernels, nvtx, openmp or caliper"
     ]
     assert "NVTX_INJECTION64_PATH" in env
