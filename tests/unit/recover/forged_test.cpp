@@ -247,6 +247,49 @@ TEST(a_series_that_is_no_series_is_left_out_and_a_sound_one_is_there_once) {
       });
 }
 
+TEST(cells_of_threads_that_are_not_known_belong_to_the_others) {
+  forge(
+      [] {
+        const auto add = [](std::uint32_t number, std::uint32_t kind, const char* name) {
+          auto* const thread = new (arena::allocate(arena::Kind::thread, sizeof(Thread), number)) Thread{};
+          std::memcpy(&thread->owner.kind, &kind, sizeof kind);
+          thread->owner.threads = 1;
+          std::memcpy(thread->owner.name, name, sizeof thread->owner.name);
+        };
+        const auto call = [](std::uint32_t number) {
+          auto* const cell = static_cast<Cell*>(arena::allocate(arena::Kind::cells, sizeof(Cell), number));
+          add_call(*cell, 100 + number, 8, 0);
+          cell->key = make_key(0, op::MPI_Barrier, 4, 0);
+        };
+        add(5, ThreadOwner::one, "sixteen bytes...");
+        add(300, ThreadOwner::one, "beyond all\0....");
+        add(6, ThreadOwner::others, "others\0........");
+        add(7, 77, "no kind\0.......");
+        for (const std::uint32_t number : {5u, 300u, 6u, 7u, 9u}) call(number);
+      },
+      {},
+      [](const arena::Reader& reader, const Profile& profile) {
+        CHECK(is_damaged(reader));
+        CHECK_EQ(profile.threads.size(), 2u);
+        if (profile.threads.size() != 2) return;
+        CHECK_EQ(profile.threads[0].thread, -1);
+        CHECK_EQ(profile.threads[0].threads, 2u);
+        CHECK_EQ(profile.threads[0].name, std::string());
+        CHECK_EQ(profile.threads[1].thread, 5);
+        CHECK_EQ(profile.threads[1].name, std::string("sixteen bytes..."));
+        std::map<int, std::uint64_t> calls;
+        Ns time = 0, time_of_all = 0;
+        for (const Profile::ThreadCell& row : profile.thread_cells) {
+          calls[row.thread] += row.calls;
+          time += row.time;
+        }
+        for (const Profile::Row& row : profile.rows) time_of_all += row.time;
+        // The calls of the process itself, which does not count its threads apart, and those of 300, 6, 7 and 9.
+        CHECK(calls == (std::map<int, std::uint64_t>{{-1, profile.ranks[0].calls - 1}, {5, 1}}));
+        CHECK_EQ(time, time_of_all);
+      });
+}
+
 TEST(segments_in_a_hole_take_neither_memory_nor_time) {
   using arena::Kind;
   constexpr std::uint64_t size = std::uint64_t{15} << 30;
