@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -104,34 +105,33 @@ def conjugate(size: int) -> Edges:
     return a[keep], b[keep], np.full(int(keep.sum()), 100.0)
 
 
+def quadtree(least: int) -> list[tuple[float, float, float]]:
+    """Return the lower corners and the sides of at least so many squares along a Z curve, small ones around a circle."""
+    squares = [(0.0, 0.0, 1.0)]
+    below: dict[int, range] = {}
+    heap = [(0.0, 0)]
+    while len(heap) < least:
+        at = heapq.heappop(heap)[1]
+        x, y, half = squares[at][0], squares[at][1], squares[at][2] / 2
+        below[at] = range(len(squares), len(squares) + 4)
+        squares += [(x, y, half), (x + half, y, half), (x, y + half, half), (x + half, y + half, half)]
+        for child in below[at]:
+            x, y, side = squares[child]
+            off = abs(math.hypot(x + side / 2 - 0.4, y + side / 2 - 0.45) - 0.3)
+            heapq.heappush(heap, (-(side**1.5) / (0.02 + off), child))
+
+    def along(at: int) -> Iterator[tuple[float, float, float]]:
+        if at not in below:
+            yield squares[at]
+        for child in below.get(at, ()):
+            yield from along(child)
+
+    return list(along(0))
+
+
 def refined(size: int) -> Edges:
     """Return an adaptive mesh: a quadtree that is finer around a circle, its leaves dealt along a Z curve."""
-    leaves = [(0.0, 0.0, 1.0)]
-    while len(leaves) < 4 * size:
-        most = max(
-            range(len(leaves)),
-            key=lambda at: (
-                leaves[at][2] ** 1.5
-                / (
-                    0.02
-                    + abs(
-                        math.hypot(
-                            leaves[at][0] + leaves[at][2] / 2 - 0.4, leaves[at][1] + leaves[at][2] / 2 - 0.45
-                        )
-                        - 0.3
-                    )
-                ),
-                -at,
-            ),
-        )
-        x, y, side = leaves[most]
-        half = side / 2
-        leaves[most : most + 1] = [
-            (x, y, half),
-            (x + half, y, half),
-            (x, y + half, half),
-            (x + half, y + half, half),
-        ]
+    leaves = quadtree(4 * size)
     box = np.array(leaves)
     owner = np.arange(len(leaves)) * size // len(leaves)
     low, high = box[:, :2], box[:, :2] + box[:, 2:]
@@ -148,9 +148,41 @@ def refined(size: int) -> Edges:
     return one, other, np.array([*traffic.values()])
 
 
+def with_sums(size: int, edges: Edges) -> Edges:
+    """Return traffic with sums over all ranks: exchanges with rank XOR 2**i, of a hundredth of a message."""
+    one, other, weight = butterfly(size, 1.0)
+    more = (one, other, weight / 100)
+    return (*(np.concatenate(some) for some in zip(edges[:2], more[:2])), np.concatenate([edges[2], more[2]]))
+
+
+def patches(size: int, count: int = 64) -> Edges:
+    """Return the traffic of bench/apps/amr.c: `count` sets of ranks in a row; in each a ring, and sums by doubling."""
+    one, other = [], []
+    for patch in range(count):
+        members = 1 + (patch * 37) % size
+        member = np.arange(members)
+        rank = (3 * patch + member) % size
+        one.append(rank)
+        other.append(np.roll(rank, -1))
+        whole = 1 << members.bit_length() - 1
+        for step in range(members.bit_length() - 1):
+            low = member[:whole][member[:whole] & 1 << step == 0]
+            one.append(rank[low])
+            other.append(rank[low ^ 1 << step])
+    a, b = np.concatenate(one), np.concatenate(other)
+    return a, b, np.full(len(a), 8.0)
+
+
+def sort(size: int) -> Edges:
+    """Return the traffic of bench/apps/sample_sort.c: parts of all sizes from everybody to everybody."""
+    one, other = np.nonzero(np.triu(np.ones((size, size)), 1))
+    return one, other, np.rint(1000 * np.random.default_rng(3).exponential(size=len(one))) + 1
+
+
 FAMILIES: dict[str, Callable[[int], Edges]] = {
     "2-D stencil": lambda size: grid_edges(squarest(size, 2)),
     "3-D stencil": lambda size: grid_edges(squarest(size, 3)),
+    "3-D torus": lambda size: grid_edges(squarest(size, 3), around=True),
     "2-D torus": lambda size: grid_edges(squarest(size, 2), around=True),
     "9 points": lambda size: grid_edges(squarest(size, 2), box=True),
     "27 points": lambda size: grid_edges(squarest(size, 3), box=True),
@@ -161,10 +193,16 @@ FAMILIES: dict[str, Callable[[int], Edges]] = {
     "FFT": fft,
     "CG": conjugate,
     "refined mesh": refined,
+    "halo.c": lambda size: with_sums(size, grid_edges(squarest(size, 3), around=True)),
+    "cg.c": lambda size: with_sums(size, grid_edges((size,))),
+    "amr.c": patches,
+    "sample_sort.c": sort,
 }
 
+MOST = {"sample_sort.c": 256}
+"""Ranks up to which a family is measured: everybody with everybody is too much for all mappers."""
 
-def every(sizes: tuple[int, ...], names: tuple[str, ...]) -> Iterator[tuple[str, int, Graph]]:
-    """Yield name, ranks and traffic."""
-    for name, size in itertools.product(names, sizes):
-        yield name, size, shuffled(size, FAMILIES[name](size))
+
+def instance(name: str, size: int) -> Graph:
+    """Return the traffic of a family."""
+    return shuffled(size, FAMILIES[name](size))
