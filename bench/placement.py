@@ -24,11 +24,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import placement_others
 from placement_graphs import FAMILIES, MOST, grid_edges, instance, shuffled
 
 from commlens.base.arrays import Ints
 from commlens.base.errors import CommlensError
+from commlens.place import others
 from commlens.place.machine import Machine, build, regular
 from commlens.place.mapper import place
 from commlens.place.objective import Graph, cost, traffic
@@ -46,12 +46,12 @@ GRAPHS: dict[tuple[str, int], Graph] = {}
 
 def mappers(scotch: str, strong: bool) -> dict[str, Mapper]:
     """Return the mappers of others; the first that fails says what is not installed."""
-    found: dict[str, Mapper] = {"kahip eco": partial(placement_others.by_kahip, seed=1)}
+    found: dict[str, Mapper] = {"kahip eco": partial(others.by_kahip, seed=1)}
     if strong:
-        found["kahip strong"] = partial(placement_others.by_kahip, seed=1, mode=placement_others.STRONG)
-    found["scotch"] = partial(placement_others.by_scotch, program=scotch)
+        found["kahip strong"] = partial(others.by_kahip, seed=1, mode=others.STRONG)
+    found["scotch"] = partial(others.by_scotch, program=scotch)
     found["scotch cores"] = lambda graph, rooms, far: (
-        placement_others.by_scotch(graph, [1, *rooms], [1, *far], scotch) // rooms[0]
+        others.by_scotch(graph, [1, *rooms], [1, *far], program=scotch) // rooms[0]
     )
     return found
 
@@ -62,11 +62,11 @@ def measure(graph: Graph, machine: Machine, mapper: Mapper | None) -> tuple[floa
     if mapper is None:
         its = place(graph, machine).cost
         return its, time.perf_counter() - begin, 0
-    rooms, distances = placement_others.regular_tree(machine)
+    rooms, distances = others.regular_tree(machine)
     part = mapper(graph, rooms, distances)
     seconds = time.perf_counter() - begin
     late = int(np.maximum(0, np.bincount(part) - rooms[0]).sum())
-    return cost(graph, machine, placement_others.seated(part, rooms[0])), seconds, late
+    return cost(graph, machine, others.seated(part, rooms[0])), seconds, late
 
 
 def row(task: tuple[str, int, str], scotch: str, strong: bool) -> list[str]:
@@ -94,7 +94,9 @@ def of_profile(path: str) -> tuple[str, Graph]:
         pairs = read_matrix(connection, selected(connection, "all", (), (), (), ())).all
     graph = traffic(pairs.chosen((pairs.source < ranks) & (pairs.destination < ranks)), ranks)
     half = graph.row < graph.column
-    return f"{Path(path).stem}, measured", shuffled(ranks, (graph.row[half], graph.column[half], graph.weight[half]))
+    return f"{Path(path).stem}, measured", shuffled(
+        ranks, (graph.row[half], graph.column[half], graph.weight[half])
+    )
 
 
 def table(rows: Iterable[list[str]]) -> str:
@@ -109,8 +111,8 @@ def table(rows: Iterable[list[str]]) -> str:
     for (name, number), some in sorted(
         costs.items(), key=lambda item: ([*FAMILIES, item[0][0]].index(item[0][0]), item[0])
     ):
-        others = [its for mapper, (its, _) in some.items() if mapper != OURS]
-        ratio = f"{some[OURS][0] / min(others):.3f}" if OURS in some and others else ""
+        theirs = [its for mapper, (its, _) in some.items() if mapper != OURS]
+        ratio = f"{some[OURS][0] / min(theirs):.3f}" if OURS in some and theirs else ""
         seconds = [f"{some[title][1]:.3g}" if title in some else "" for title in titles]
         lines.append(f"| {name} | {number} | {ratio} | " + " | ".join(seconds) + " |")
     return "\n".join(lines)
@@ -138,7 +140,8 @@ def main() -> None:
     """Print one row for each traffic and mapper."""
     chosen = arguments()
     if chosen.table:
-        print(table(line for path in chosen.table for line in csv.reader(Path(path).open(encoding="utf-8"))))
+        lines = [line for path in chosen.table for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        print(table(csv.reader(lines)))
         return
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(COLUMNS)

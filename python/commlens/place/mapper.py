@@ -11,7 +11,7 @@ import numpy as np
 from commlens.base.arrays import Ints, ints
 from commlens.base.errors import CommlensError
 from commlens.matrix.patterns import Grid
-from commlens.place import exact, recover
+from commlens.place import exact, others, recover
 from commlens.place.anneal import HOT, anneal
 from commlens.place.bisect import Random, divide
 from commlens.place.cycles import settle
@@ -22,6 +22,7 @@ from commlens.place.objective import Graph, cost
 from commlens.place.refine import DENSE, refine
 
 SEED = 1
+OWN = "commlens"
 SPARE = 2  # times as many slots as ranks that are considered at most
 SMALL_MACHINE = 64  # slots that are always considered
 
@@ -49,11 +50,14 @@ class Placement:
     cost : float
     optimal : bool
         Whether all other placements were excluded.
+    late : int
+        Ranks that another mapper had put into full groups.
     """
 
     slots: Ints
     cost: float
     optimal: bool
+    late: int = 0
 
 
 def place(
@@ -64,6 +68,7 @@ def place(
     pins: Mapping[int, int] | None = None,
     starts: Sequence[Ints] = (),
     grids: Sequence[tuple[Grid, Ints]] = (),
+    by: str = OWN,
 ) -> Placement:
     """Return a good placement: the same for the same arguments.
 
@@ -75,11 +80,13 @@ def place(
         To be improved, such as that of the run. The result costs no more than any of them that respects the pins.
     grids : sequence of (grid, positions)
         Grids of all ranks, with the position of each.
+    by : str
+        OWN, "kahip" or "scotch": who finds the placement that swaps then improve.
 
     Raises
     ------
     CommlensError
-        The machine has fewer slots than there are ranks, or a pin is impossible.
+        The machine has fewer slots than there are ranks, a pin is impossible, or the other mapper cannot be used.
     """
     if graph.size > len(machine):
         raise CommlensError(f"{graph.size:,} ranks, but the machine has only {len(machine):,} slots")
@@ -91,7 +98,13 @@ def place(
     own_pins = np.where(fixed >= 0, at[fixed], -1)
     best: Ints | None = None
     least = np.inf
-    for slots in [*starts, *_found(graph, part, own_pins, seed, [at[s] for s in starts], grids, kept)]:
+    late = 0
+    if by == OWN:
+        found = _found(graph, part, own_pins, seed, [at[s] for s in starts], grids, kept)
+    else:
+        theirs, late = _by_other(by, graph, part, own_pins, seed)
+        found = iter([kept[theirs]])
+    for slots in [*starts, *found]:
         if np.any(slots < 0) or np.any((fixed >= 0) & (slots != fixed)):
             continue
         now = cost(graph, machine, slots)
@@ -102,7 +115,7 @@ def place(
     sure = exact.best(graph, machine, fixed, best, least)
     if sure is not None:
         best = sure
-    return Placement(best, cost(graph, machine, best), sure is not None)
+    return Placement(best, cost(graph, machine, best), sure is not None, late)
 
 
 def _pinned(ranks: int, slots: int, pins: Mapping[int, int]) -> Ints:
@@ -153,8 +166,7 @@ def _found(
     names: Ints,
 ) -> Iterator[Ints]:
     """Yield improved placements on a part of the machine, as slots of the whole machine."""
-    full = Graph.of_entries(len(machine), graph.row, graph.column, graph.weight)
-    all_pins = np.concatenate([pins, np.full(len(machine) - graph.size, -1, dtype=np.int64)])
+    full, all_pins = _filled(graph, machine, pins)
     tries, kicks = next(((t, k) for most, t, k in STARTS if len(machine) <= most), (1, 0))
     if graph.size <= exact.MOST_RANKS:
         tries = min(tries, FEW_TRIES)
@@ -186,6 +198,26 @@ def _found(
             random = np.random.default_rng([seed, tries + 1])
             slots = np.concatenate([start, rest])
             yield names[refine(full, machine, slots, all_pins, random)[: graph.size]]
+
+
+def _filled(graph: Graph, machine: Machine, pins: Ints) -> tuple[Graph, Ints]:
+    """Return traffic and pins with a vertex without traffic for each slot that remains free."""
+    full = Graph.of_entries(len(machine), graph.row, graph.column, graph.weight)
+    return full, np.concatenate([pins, np.full(len(machine) - graph.size, -1, dtype=np.int64)])
+
+
+def _by_other(by: str, graph: Graph, machine: Machine, pins: Ints, seed: int) -> tuple[Ints, int]:
+    """Return the placement of another mapper, improved as ours are, and the ranks that it had put into full groups."""
+    full, all_pins = _filled(graph, machine, pins)
+    slots, late = others.placed(by, full, machine, all_pins, seed)
+    groups = of_machine(machine)
+    if groups is not None:
+        seating = seat(full, groups, slots, all_pins)
+        if settle(seating, CYCLES):
+            slots = slots_of(seating, all_pins)
+    kicks = next((k for most, _, k in STARTS if len(machine) <= most), 0)
+    random = np.random.default_rng([seed, 0])
+    return refine(full, machine, slots, all_pins, random, kicks)[: graph.size], late
 
 
 def _annealed(

@@ -17,7 +17,7 @@ from commlens.base.errors import CommlensError
 from commlens.matrix.pairs import Pairs
 from commlens.matrix.patterns import MOST_CART, Grid, cart_grid
 from commlens.matrix.query import KINDS, Matrix
-from commlens.place import mapper, objective
+from commlens.place import mapper, objective, others
 from commlens.place.grids import fits
 from commlens.place.machine import Machine
 from commlens.place.objective import Graph
@@ -87,6 +87,8 @@ class Plan:
         "as it ran", or the assumption about the other machine.
     bound : float
         A cost that no placement can go below.
+    mapper : str
+        Who searched.
     """
 
     machine: Machine
@@ -96,6 +98,7 @@ class Plan:
     before_is: str
     bound: float
     optimal: bool
+    mapper: str = mapper.OWN
     comms: list[CommChange] = field(default_factory=list)
     grids: list[Reordered] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -136,6 +139,7 @@ class Plan:
             "cost_after": self.cost_after,
             "bound": self.bound,
             "optimal": self.optimal,
+            "mapper": self.mapper,
             "placed_well": self.is_well,
             "moved": self.moved,
             "levels": [
@@ -172,6 +176,7 @@ def make(
     per_message: float = 0.0,
     seed: int = mapper.SEED,
     pins: Mapping[int, int] | None = None,
+    by: str = mapper.OWN,
 ) -> Plan:
     """Return the advice for a communication matrix.
 
@@ -181,11 +186,13 @@ def make(
         Slot of each rank in the run.
     per_message : float
         Bytes that a message costs beside its own.
+    by : str
+        Who searches: "commlens", "kahip" or "scotch".
 
     Raises
     ------
     CommlensError
-        There is no traffic between ranks, or the machine is too small.
+        There is no traffic between ranks, the machine is too small, or the mapper cannot be used.
     """
     ranks = len(before)
     if ranks < 2:
@@ -197,14 +204,21 @@ def make(
         )
     grids = _grids(matrix, ranks)
     explained = [(grid, at) for grid, at in grids.values() if fits(graph, grid, at)]
-    found = mapper.place(graph, machine, seed=seed, pins=pins, starts=[before], grids=explained)
+    found = mapper.place(graph, machine, seed=seed, pins=pins, starts=[before], grids=explained, by=by)
     bound = found.cost if found.optimal else objective.lower_bound(graph, machine, explained)
-    plan = Plan(machine, graph, before, found.slots, before_is, bound, found.optimal)
+    plan = Plan(machine, graph, before, found.slots, before_is, bound, found.optimal, by)
     plan.comms = _comms(matrix, plan, per_message)
     plan.grids = [
         best for name, (grid, at) in grids.items() if (best := _reordered(plan, name, grid, at)) is not None
     ]
     plan.remarks += matrix.remarks
+    if by != mapper.OWN:
+        plan.remarks.append(f"searched by {others.TITLES[by]}, then improved by moves and swaps of ranks")
+    if found.late:
+        plan.remarks.append(
+            f"{others.TITLES[by]} had put {found.late:,} of the ranks and free slots into full groups; they went to the next "
+            "group with room"
+        )
     return plan
 
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mappers of others, as a measure of ours: KaHIP's process mapping and Scotch's gmap.
+"""Mappers of others, as back ends and as a measure of ours: KaHIP's process mapping and Scotch's gmap.
 
-Both are optional: KaHIP is the package `kahip` of PyPI, Scotch the package `scotch` of Debian.
+Both are optional: KaHIP is the package `kahip` of PyPI, Scotch the package `scotch` of Debian, or any other that has put its
+program `gmap` or `scotch_gmap` on the path.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
@@ -26,6 +29,9 @@ LARGEST = 2**31 - 1  # of KaHIP's numbers, also of its sums
 LARGEST_WEIGHT = 2**24  # of Scotch, whose sums are as small
 PATIENCE = 600  # seconds
 
+Mapper = Callable[[Graph, list[int], list[int], int], Ints]
+"""Takes traffic of as many vertices as there are slots, groups of each group, their distances, and a seed."""
+
 
 def regular_tree(machine: Machine) -> tuple[list[int], list[int]]:
     """Return how many groups each group has, from the inside, and the distances between them, as integers.
@@ -37,7 +43,7 @@ def regular_tree(machine: Machine) -> tuple[list[int], list[int]]:
         rooms = np.bincount(level.groups)
         if np.any(rooms != rooms[0]) or machine.between is not None:
             raise CommlensError(
-                "KaHIP and Scotch map onto machines whose groups are all alike; this one's are not"
+                "KaHIP and Scotch need a machine whose nodes, sockets and other groups are all alike, without a table of distances"
             )
         sizes.append(int(rooms[0]))
     fan = [(outer // inner, level) for inner, outer, level in zip(sizes, sizes[1:], machine.levels[1:])]
@@ -49,6 +55,38 @@ def whole(graph: Graph, largest: float) -> Ints:
     """Return the traffic as integers from 1 on whose sum is at most about `largest`."""
     scale = min(1.0, largest / max(1.0, 2 * graph.total))
     return np.maximum(1, np.rint(graph.weight * scale)).astype(np.int64)
+
+
+def placed(name: str, graph: Graph, machine: Machine, pins: Ints, seed: int) -> tuple[Ints, int]:
+    """Return a slot for each vertex as another mapper wants it, and how many vertices it put into full groups.
+
+    Parameters
+    ----------
+    name : str
+        "kahip" or "scotch".
+    graph : Graph
+        One vertex for each slot; those without traffic are slots that remain free.
+    pins : Ints
+        Slot of each vertex that must have it, else -1. Neither mapper knows pins: such a vertex changes places with the
+        one that got its slot.
+
+    Raises
+    ------
+    CommlensError
+        The mapper is not installed or failed, or the groups of the machine are not alike.
+    """
+    rooms, distances = regular_tree(machine)
+    # In a single group all slots are equally far from each other, so there is nothing to ask for.
+    part = MAPPERS[name](graph, rooms, distances, seed) if rooms[1:] else np.zeros(graph.size, dtype=np.int64)
+    slots = seated(part, rooms[0])
+    vertex = np.empty_like(slots)
+    vertex[slots] = np.arange(len(slots))
+    for pinned in np.flatnonzero(pins >= 0).tolist():
+        there, here = int(pins[pinned]), int(slots[pinned])
+        other = int(vertex[there])
+        slots[pinned], slots[other] = there, here
+        vertex[there], vertex[here] = pinned, other
+    return slots, int(np.maximum(0, np.bincount(part) - rooms[0]).sum())
 
 
 def seated(part: Ints, room: int) -> Ints:
@@ -73,15 +111,23 @@ def seated(part: Ints, room: int) -> Ints:
     return slots
 
 
-def by_kahip(graph: Graph, rooms: list[int], distances: list[int], seed: int, mode: int = ECO) -> Ints:
-    """Return the innermost group of each vertex, by KaHIP."""
+def kahip_library() -> ctypes.CDLL:
+    """Return the library of KaHIP that this Python has installed."""
     try:
         found = [file for file in files("kahip") or () if file.name == "libkahip.so"]
     except PackageNotFoundError:
         found = []
     if not found:
         raise CommlensError("KaHIP is not installed: pip install kahip")
-    library = ctypes.CDLL(str(found[0].locate()))
+    try:
+        return ctypes.CDLL(str(found[0].locate()))
+    except OSError as error:
+        raise CommlensError(f"KaHIP cannot be loaded: {error}") from None
+
+
+def by_kahip(graph: Graph, rooms: list[int], distances: list[int], seed: int, mode: int = ECO) -> Ints:
+    """Return the innermost group of each vertex, by KaHIP."""
+    library = kahip_library()
 
     def numbers(values: Ints | list[int]) -> ctypes.Array[ctypes.c_int]:
         some = np.asarray(values, dtype=np.int32).tolist()
@@ -110,11 +156,11 @@ def by_kahip(graph: Graph, rooms: list[int], distances: list[int], seed: int, mo
     return np.array(part, dtype=np.int64)
 
 
-def by_scotch(graph: Graph, rooms: list[int], distances: list[int], program: str = "") -> Ints:
-    """Return the innermost group of each vertex, by Scotch."""
+def by_scotch(graph: Graph, rooms: list[int], distances: list[int], _seed: int = 0, program: str = "") -> Ints:
+    """Return the innermost group of each vertex, by Scotch, whose random numbers always begin alike."""
     program = program or shutil.which("scotch_gmap") or shutil.which("gmap") or ""
     if not program:
-        raise CommlensError("Scotch is not installed: there is no program scotch_gmap")
+        raise CommlensError("Scotch is not installed: there is no program scotch_gmap or gmap on the path")
     weight = whole(graph, LARGEST_WEIGHT).tolist()
     column = graph.column.tolist()
     lines = [f"0\n{graph.size} {len(column)}\n0 010"]
@@ -136,10 +182,22 @@ def by_scotch(graph: Graph, rooms: list[int], distances: list[int], program: str
             raise CommlensError(f"{program}: {error}") from None
         if done.returncode:
             raise CommlensError(f"{program} failed: {done.stderr.strip()[:200]}")
-        rows = Path(names[2]).read_text(encoding="utf-8").split("\n")[1:]
-    part = np.zeros(graph.size, dtype=np.int64)
-    for row in rows:
-        if row.strip():
-            vertex, group = row.split()
-            part[int(vertex)] = int(group)
+        return _mapping(Path(names[2]), graph.size, math.prod(rooms[1:]), program)
+
+
+def _mapping(path: Path, size: int, groups: int, program: str) -> Ints:
+    """Return the group of each vertex that Scotch wrote: their number, then a line for each with vertex and group."""
+    part = np.full(size, -1, dtype=np.int64)
+    try:
+        words = np.array(path.read_text(encoding="utf-8").split(), dtype=np.int64)
+        vertex, group = words[1:].reshape(size, 2).T
+        part[vertex] = group
+    except (OSError, ValueError, IndexError):
+        part[:] = -1
+    if np.any(part < 0) or np.any(part >= groups):
+        raise CommlensError(f"{program} wrote no mapping of {size:,} vertices: is it a program of Scotch?")
     return part
+
+
+TITLES = {"kahip": "KaHIP", "scotch": "Scotch"}
+MAPPERS: dict[str, Mapper] = {"kahip": by_kahip, "scotch": by_scotch}
