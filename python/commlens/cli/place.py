@@ -35,20 +35,21 @@ DEFAULT_TOP = 10
 FARTHEST = 1e9
 
 
-def parse_distance(text: str) -> tuple[str, float]:
-    """Return a level and its distance.
+def parse_distance(text: str) -> tuple[str, float, float | None]:
+    """Return a level, its distance, and the bytes that a message counts there beside its own.
 
-    >>> parse_distance("node=4")
-    ('node', 4.0)
+    >>> parse_distance("node=4"), parse_distance("network=20:4096")
+    (('node', 4.0, None), ('network', 20.0, 4096.0))
     """
-    name, equals, number = text.rpartition("=")
+    name, equals, rest = text.rpartition("=")
+    number, colon, more = rest.partition(":")
     try:
-        value = float(number)
+        value, bytes = float(number), float(more) if colon else 0.0
     except ValueError:
-        value = -1.0
-    if not equals or not 0 <= value <= FARTHEST:
-        raise ValueError(f"'{text}' is not LEVEL=NUMBER")
-    return name, value
+        value = bytes = -1.0
+    if not equals or not (0 <= value <= FARTHEST and 0 <= bytes <= FARTHEST):
+        raise ValueError(f"'{text}' is not LEVEL=NUMBER or LEVEL=NUMBER:BYTES")
+    return name, value, bytes if colon else None
 
 
 MACHINE_OPTIONS = (
@@ -107,9 +108,10 @@ MACHINE_OPTIONS = (
         "changed",
         multiple=True,
         type=Parsed("level=number", parse_distance),
-        metavar="LEVEL=NUMBER",
+        metavar="LEVEL=NUMBER[:BYTES]",
         help="Distance of two ranks that share this level and none nearer: 'core complex' 1, 'NUMA domain' 2, socket 3, node 4, "
-        "network 20, and 10 more for each further level of switches. Repeatable.",
+        "network 20, and 10 more for each further level of switches. BYTES: what each message there counts beside its own bytes, "
+        "instead of --per-message. Repeatable.",
     ),
 )
 
@@ -128,12 +130,16 @@ def machine_options(command: Command) -> Command:
         topologies: tuple[str, ...],
         switches: Path | None,
         table: Path | None,
-        changed: tuple[tuple[str, float], ...],
+        changed: tuple[tuple[str, float, float | None], ...],
+        per_message: float,
         **more: Any,
     ) -> Any:
         if cores and not nodes:
             raise CommlensError("--cores describes another machine: it needs --nodes")
-        wanted = (nodes or 0, sockets, cores or 0, numa, per_rank, topologies, switches, table, dict(changed))
+        distances = {name: distance for name, distance, _ in changed}
+        messages = {name: bytes for name, _, bytes in changed if bytes is not None}
+        shape = (nodes or 0, sockets, cores or 0, numa, per_rank)
+        wanted = (*shape, topologies, switches, table, distances, messages, per_message)
         return command(*arguments, wanted=wanted, **more)
 
     for option in reversed(MACHINE_OPTIONS):
@@ -205,7 +211,6 @@ def place(
     profile: str,
     kind: str,
     comms: tuple[str, ...],
-    per_message: float,
     wanted: tuple[Any, ...],
     pins: tuple[str, ...],
     mapper: str,
@@ -243,9 +248,7 @@ def place(
         return
     machine, before, before_is, remarks = choose.choose(matrix, ranks, choose.Wanted(*wanted))
     fixed = choose.pinned(machine, pins)
-    advice = plan.make(
-        matrix, machine, before, before_is, per_message=per_message, seed=seed, pins=fixed, by=mapper
-    )
+    advice = plan.make(matrix, machine, before, before_is, seed=seed, pins=fixed, by=mapper)
     advice.remarks += remarks
     slots = [machine.slots[at] for at in advice.after.tolist()]
     written = not advice.is_well or launcher in formats.TRAFFIC

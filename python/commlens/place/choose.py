@@ -14,7 +14,7 @@ from commlens.base.arrays import Ints
 from commlens.base.errors import CommlensError
 from commlens.matrix.query import Matrix
 from commlens.matrix.topology import read_topology
-from commlens.place.machine import Machine, Slot, build, regular, with_table
+from commlens.place.machine import Machine, Slot, build, regular, with_messages, with_table
 from commlens.place.mapper import in_order
 from commlens.place.sources import Core, node_slots, read_hwloc, read_switches, read_table, run_slots
 
@@ -34,6 +34,10 @@ class Wanted:
         Cores of a rank.
     topologies : sequence of str
         [NODE=]FILE of lstopo.
+    distances, messages : mapping
+        Distance of some levels, and bytes that a message counts there beside its own.
+    per_message : float
+        These bytes at all other levels.
     """
 
     nodes: int = 0
@@ -45,6 +49,8 @@ class Wanted:
     switches: Path | None = None
     table: Path | None = None
     distances: Mapping[str, float] = field(default_factory=dict)
+    messages: Mapping[str, float] = field(default_factory=dict)
+    per_message: float = 0.0
 
 
 def choose(matrix: Matrix, ranks: int, wanted: Wanted) -> tuple[Machine, Ints, str, list[str]]:
@@ -111,7 +117,7 @@ def _shaped(slots: Sequence[Slot], wanted: Wanted) -> Machine:
     machine = build(slots, read_switches(wanted.switches) if wanted.switches else ())
     if wanted.table:
         machine = with_table(machine, *read_table(wanted.table))
-    return machine.with_distances(wanted.distances)
+    return with_messages(machine.with_distances(wanted.distances), wanted.per_message, wanted.messages)
 
 
 def _in_run(machine: Machine, ran: Sequence[Slot], bound: bool) -> Ints | None:

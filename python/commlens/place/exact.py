@@ -31,7 +31,11 @@ def best(graph: Graph, machine: Machine, pins: Ints, start: Ints, start_cost: fl
     )
     weight = np.zeros((size, size))
     weight[graph.row, graph.column] = graph.weight
-    search = _Search(machine, weight, order, pins, start.tolist(), start_cost)
+    messages = None
+    if graph.messages is not None:
+        messages = np.zeros((size, size))
+        messages[graph.row, graph.column] = graph.messages
+    search = _Search(machine, weight, messages, order, pins, start.tolist(), start_cost)
     return search.found() if search.run(0, 0.0) else None
 
 
@@ -42,6 +46,7 @@ class _Search:
         self,
         machine: Machine,
         weight: np.ndarray,
+        messages: np.ndarray | None,
         order: list[int],
         pins: Ints,
         start: list[int],
@@ -51,16 +56,23 @@ class _Search:
         every = np.arange(count)
         distance = machine.distances(np.repeat(every, count), np.tile(every, count)).reshape(count, count)
         self.distance = distance.tolist()
+        self.messages = self.of_message = None
+        least = distance[~np.eye(count, dtype=bool)].min() if count > 1 else 0.0
+        least_weight = weight
+        if messages is not None:
+            of_message = machine.message_distances(np.repeat(every, count), np.tile(every, count))
+            self.messages, self.of_message = messages.tolist(), of_message.reshape(count, count).tolist()
+            # A message may count less than in the network: then only the bytes are sure to be paid.
+            least_weight = weight - machine.per_message[-1] * messages
         self.order, self.pins, self.weight = order, pins.tolist(), weight.tolist()
         self.machine, self.best, self.cost = machine, start, cost
         self.slots = [-1] * len(order)
         self.used: set[int] = {slot for slot in self.pins if slot >= 0}
         self.groups = [level.groups.tolist() for level in machine.levels]
         self.members = [[set(some) for some in _members(groups)] for groups in self.groups]
-        least = distance[~np.eye(count, dtype=bool)].min() if count > 1 else 0.0
         rest = [0.0]
         for at in range(len(order) - 1, -1, -1):
-            rest.append(rest[-1] + least * sum(weight[order[at], order[other]] for other in range(at)))
+            rest.append(rest[-1] + least * sum(least_weight[order[at], order[other]] for other in range(at)))
         self.rest = rest[::-1]
         self.left = MOST_STEPS
         self.symmetric = machine.between is None and not self.used
@@ -83,7 +95,11 @@ class _Search:
         options = []
         for slot in [self.pins[rank]] if self.pins[rank] >= 0 else self._free():
             row = self.distance[slot]
-            options.append((cost + sum(w * row[there] for there, w in placed), slot))
+            total = cost + sum(w * row[there] for there, w in placed)
+            if self.messages is not None and self.of_message is not None:
+                of_message, own = self.of_message[slot], self.messages[rank]
+                total += sum(own[other] * of_message[self.slots[other]] for other in self.order[:at])
+            options.append((total, slot))
         for total, slot in sorted(options):
             if total + self.rest[at + 1] >= self.cost * (1 - 1e-12):
                 break

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,11 +59,14 @@ class Level:
         Group of each slot.
     distance : float
         Distance of two slots of one group that share no group further inside.
+    per_message : float
+        Bytes that a message between two such slots counts beside its own.
     """
 
     name: str
     groups: Ints
     distance: float
+    per_message: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,25 @@ class Machine:
             found = np.where(a == b, found, self.between[a, b])
         return found
 
+    @property
+    def per_message(self) -> Floats:
+        """Bytes that a message counts beside its own, by level."""
+        return np.array([level.per_message for level in self.levels])
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether a message counts as many bytes more at each level that two slots can share."""
+        per_message = self.per_message[1:]
+        return bool(np.all(per_message == per_message[-1]))
+
+    def message_distances(self, one: Ints, other: Ints) -> Floats:
+        """Return for each pair of slots distance times bytes of a message beyond those that it counts in the network."""
+        per_message = self.per_message
+        found: Floats = (
+            self.distances(one, other) * (per_message - per_message[-1])[self.levels_of(one, other)]
+        )
+        return found
+
     def part(self, kept: Ints) -> Machine:
         """Return the machine with some of its slots, in their order."""
         levels = tuple(
@@ -127,6 +149,13 @@ class Machine:
             between = between[np.ix_(nodes, nodes)]
         return Machine([self.slots[at] for at in kept.tolist()], levels, between)
 
+    def check_names(self, wanted: Iterable[str]) -> None:
+        """Raise CommlensError if there is no such level."""
+        names = [level.name for level in self.levels]
+        for name in wanted:
+            if name not in names:
+                raise CommlensError(f"this machine has no level '{name}'; it has {', '.join(names)}")
+
     def with_distances(self, changed: Mapping[str, float]) -> Machine:
         """Return the machine with other distances at some levels.
 
@@ -135,10 +164,7 @@ class Machine:
         CommlensError
             There is no such level, or a level would be nearer than one inside it.
         """
-        names = [level.name for level in self.levels]
-        for name in changed:
-            if name not in names:
-                raise CommlensError(f"this machine has no level '{name}'; it has {', '.join(names)}")
+        self.check_names(changed)
         levels = tuple(
             replace(level, distance=changed.get(level.name, level.distance)) for level in self.levels
         )
@@ -149,6 +175,23 @@ class Machine:
                     f"{inner.name}, which lies inside it"
                 )
         return replace(self, levels=levels)
+
+
+def with_messages(machine: Machine, everywhere: float, changed: Mapping[str, float]) -> Machine:
+    """Return the machine with the bytes that a message counts beside its own: everywhere, and at some levels.
+
+    Raises
+    ------
+    CommlensError
+        There is no such level.
+    """
+    machine.check_names(changed)
+    return replace(
+        machine,
+        levels=tuple(
+            replace(level, per_message=changed.get(level.name, everywhere)) for level in machine.levels
+        ),
+    )
 
 
 def build(slots: Sequence[Slot], network: Sequence[tuple[str, Mapping[str, int]]] = ()) -> Machine:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -203,6 +203,7 @@ def _found(
 def _filled(graph: Graph, machine: Machine, pins: Ints) -> tuple[Graph, Ints]:
     """Return traffic and pins with a vertex without traffic for each slot that remains free."""
     full = Graph.of_entries(len(machine), graph.row, graph.column, graph.weight)
+    full = replace(full, messages=graph.messages)
     return full, np.concatenate([pins, np.full(len(machine) - graph.size, -1, dtype=np.int64)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from commlens.base.arrays import Ints
 from commlens.matrix.pairs import Pairs
 from commlens.matrix.patterns import Grid
-from commlens.place.machine import Floats, Machine
+from commlens.place.machine import NODE, Floats, Machine
 
 COUNTED = {1: 0, 2: 128, 3: 24}
 """Largest sets of a grid of 2 and 3 dimensions for which all numbers of lines are tried."""
@@ -36,6 +36,9 @@ class Graph:
         Traffic of both directions.
     start : Ints
         First entry of each rank, and the end.
+    messages : Floats or None
+        Messages of each entry, if the bytes that one counts beside its own differ between levels. `weight` then counts
+        them as in the network.
     """
 
     size: int
@@ -43,6 +46,7 @@ class Graph:
     column: Ints
     weight: Floats
     start: Ints
+    messages: Floats | None = None
 
     @classmethod
     def of_entries(cls, size: int, row: Ints, column: Ints, weight: Floats) -> Graph:
@@ -64,31 +68,44 @@ class Graph:
         return float(self.weight.sum()) / 2
 
 
-def traffic(pairs: Pairs, size: int, per_message: float = 0.0) -> Graph:
+def traffic(pairs: Pairs, size: int, per_message: float = 0.0, by_level: bool = False) -> Graph:
     """Return the traffic that a placement is judged by.
 
     Parameters
     ----------
     per_message : float
         Bytes that a message costs beside its own: its latency times the bandwidth.
+    by_level : bool
+        Whether they differ between levels: `per_message` is then that of the network.
     """
     weight = pairs.bytes + per_message * pairs.messages
     both = (
         np.concatenate([pairs.source, pairs.destination]),
         np.concatenate([pairs.destination, pairs.source]),
     )
-    return Graph.of_entries(size, *both, np.concatenate([weight, weight]).astype(np.float64))
+    graph = Graph.of_entries(size, *both, np.concatenate([weight, weight]).astype(np.float64))
+    if not by_level:
+        return graph
+    messages = np.concatenate([pairs.messages, pairs.messages]).astype(np.float64)
+    return replace(graph, messages=Graph.of_entries(size, *both, messages).weight)
 
 
 def cost(graph: Graph, machine: Machine, slots: Ints) -> float:
     """Return the sum over all pairs of traffic times distance."""
-    return float((graph.weight * machine.distances(slots[graph.row], slots[graph.column])).sum()) / 2
+    ends = slots[graph.row], slots[graph.column]
+    found = graph.weight * machine.distances(*ends)
+    if graph.messages is not None:
+        found += graph.messages * machine.message_distances(*ends)
+    return float(found.sum()) / 2
 
 
 def by_level(graph: Graph, machine: Machine, slots: Ints) -> Floats:
     """Return the traffic at each level, the innermost first."""
     levels = machine.levels_of(slots[graph.row], slots[graph.column])
-    found: Floats = np.bincount(levels, weights=graph.weight, minlength=len(machine.levels)) / 2
+    weight = graph.weight
+    if graph.messages is not None:
+        weight = weight + graph.messages * (machine.per_message - machine.per_message[-1])[levels]
+    found: Floats = np.bincount(levels, weights=weight, minlength=len(machine.levels)) / 2
     return found
 
 
@@ -104,6 +121,8 @@ def lower_bound(graph: Graph, machine: Machine, grids: Sequence[tuple[Grid, Ints
     grids : sequence of (grid, positions)
         Grids all traffic of which is between neighbours, and the position of each rank on them.
     """
+    if graph.messages is not None:
+        return _bound_by_parts(graph, machine, grids)
     least = _least_distances(machine)
     if not graph.total:
         return 0.0
@@ -115,6 +134,26 @@ def lower_bound(graph: Graph, machine: Machine, grids: Sequence[tuple[Grid, Ints
             rooms = np.sort(np.bincount(machine.levels[level].groups))[::-1].astype(np.int64)
             bound -= saved * most_inside(graph, rooms, eigenvalues, grids)
     return max(0.0, float(bound - ROUNDING * graph.total * least[-1]))
+
+
+def _bound_by_parts(graph: Graph, machine: Machine, grids: Sequence[tuple[Grid, Ints]]) -> float:
+    """Return the sum of the bounds of bytes and of messages, each by itself."""
+    assert graph.messages is not None
+    per_message = machine.per_message
+    bytes = replace(graph, weight=graph.weight - per_message[-1] * graph.messages, messages=None)
+    of_messages = replace(
+        machine,
+        levels=tuple(replace(level, distance=level.distance * level.per_message) for level in machine.levels),
+        between=None
+        if machine.between is None
+        else machine.between
+        * min(
+            level.per_message
+            for level in machine.levels[[one.name for one in machine.levels].index(NODE) + 1 :]
+        ),
+    )
+    messages = replace(graph, weight=graph.messages, messages=None)
+    return lower_bound(bytes, machine, grids) + lower_bound(messages, of_messages, grids)
 
 
 def _least_distances(machine: Machine) -> Floats:

@@ -156,7 +156,9 @@ def by_kahip(graph: Graph, rooms: list[int], distances: list[int], seed: int, mo
     return np.array(part, dtype=np.int64)
 
 
-def by_scotch(graph: Graph, rooms: list[int], distances: list[int], _seed: int = 0, program: str = "") -> Ints:
+def by_scotch(
+    graph: Graph, rooms: list[int], distances: list[int], _seed: int = 0, program: str = ""
+) -> Ints:
     """Return the innermost group of each vertex, by Scotch, whose random numbers always begin alike."""
     program = program or shutil.which("scotch_gmap") or shutil.which("gmap") or ""
     if not program:

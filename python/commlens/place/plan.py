@@ -173,7 +173,6 @@ def make(
     before: Ints,
     before_is: str,
     *,
-    per_message: float = 0.0,
     seed: int = mapper.SEED,
     pins: Mapping[int, int] | None = None,
     by: str = mapper.OWN,
@@ -184,8 +183,6 @@ def make(
     ----------
     before : Ints
         Slot of each rank in the run.
-    per_message : float
-        Bytes that a message costs beside its own.
     by : str
         Who searches: "commlens", "kahip" or "scotch".
 
@@ -197,7 +194,9 @@ def make(
     ranks = len(before)
     if ranks < 2:
         raise CommlensError("nothing to place: one rank has no partners")
-    graph = objective.traffic(_of_ranks(matrix.all, ranks), ranks, per_message)
+    graph = objective.traffic(
+        _of_ranks(matrix.all, ranks), ranks, float(machine.per_message[-1]), not machine.is_uniform
+    )
     if not graph.total:
         raise CommlensError(
             f"nothing to place: this profile has no traffic between ranks of kind {matrix.kind}"
@@ -207,7 +206,7 @@ def make(
     found = mapper.place(graph, machine, seed=seed, pins=pins, starts=[before], grids=explained, by=by)
     bound = found.cost if found.optimal else objective.lower_bound(graph, machine, explained)
     plan = Plan(machine, graph, before, found.slots, before_is, bound, found.optimal, by)
-    plan.comms = _comms(matrix, plan, per_message)
+    plan.comms = _comms(matrix, plan)
     plan.grids = [
         best for name, (grid, at) in grids.items() if (best := _reordered(plan, name, grid, at)) is not None
     ]
@@ -242,7 +241,7 @@ def _grids(matrix: Matrix, ranks: int) -> dict[str, tuple[Grid, Ints]]:
     return found
 
 
-def _comms(matrix: Matrix, plan: Plan, per_message: float) -> list[CommChange]:
+def _comms(matrix: Matrix, plan: Plan) -> list[CommChange]:
     """Return what changes for each communicator, the largest gain first."""
     parts: dict[int, list[Pairs]] = {}
     for (id, flow), traffic in matrix.traffic.items():
@@ -253,14 +252,17 @@ def _comms(matrix: Matrix, plan: Plan, per_message: float) -> list[CommChange]:
     changes = []
     for id in most:
         pairs, comm = joined[id], matrix.comms.get(id)
-        weight = pairs.bytes + per_message * pairs.messages
-        costs = [
-            float((weight * plan.machine.distances(slots[pairs.source], slots[pairs.destination])).sum())
-            for slots in (plan.before, plan.after)
-        ]
+        costs = [_cost_of(pairs, plan.machine, slots) for slots in (plan.before, plan.after)]
         name = comm.label if comm else "unknown"
         changes.append(CommChange(name, comm.size if comm else 0, pairs.total("bytes"), *costs))
     return sorted(changes, key=lambda change: -change.gain)
+
+
+def _cost_of(pairs: Pairs, machine: Machine, slots: Ints) -> float:
+    """Return the cost of some traffic."""
+    ends = slots[pairs.source], slots[pairs.destination]
+    weight = pairs.bytes + machine.per_message[machine.levels_of(*ends)] * pairs.messages
+    return float((weight * machine.distances(*ends)).sum())
 
 
 def _reordered(plan: Plan, name: str, grid: Grid, positions: Ints) -> Reordered | None:

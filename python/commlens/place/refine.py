@@ -26,12 +26,19 @@ class Dense:
         self.distance = machine.distances(np.repeat(every, count), np.tile(every, count)).reshape(
             count, count
         )
+        self.of_message = None
+        if graph.messages is not None:
+            self.of_message = machine.message_distances(
+                np.repeat(every, count), np.tile(every, count)
+            ).reshape(count, count)
         self.slots = slots.copy()
         self.pinned = pinned >= 0
         self.at = np.zeros((count, count))
         for vertex in range(count):
             some = slice(graph.start[vertex], graph.start[vertex + 1])
             self.at[vertex] = graph.weight[some] @ self.distance[self.slots[graph.column[some]]]
+            if graph.messages is not None and self.of_message is not None:
+                self.at[vertex] += graph.messages[some] @ self.of_message[self.slots[graph.column[some]]]
         self.least = GAIN * max(self.cost(), 1e-300)
 
     def cost(self) -> float:
@@ -46,6 +53,8 @@ class Dense:
         some = slice(graph.start[vertex], graph.start[vertex + 1])
         near = graph.column[some]
         found[near] += 2 * graph.weight[some] * self.distance[slots[near], slots[vertex]]
+        if graph.messages is not None and self.of_message is not None:
+            found[near] += 2 * graph.messages[some] * self.of_message[slots[near], slots[vertex]]
         found[self.pinned] = np.inf
         found[vertex] = 0.0
         return np.asarray(found, dtype=np.float64)
@@ -54,9 +63,13 @@ class Dense:
         """Swap the slots of two vertices."""
         graph, slots = self.graph, self.slots
         moved = self.distance[slots[other]] - self.distance[slots[one]]
+        if self.of_message is not None:
+            moved_messages = self.of_message[slots[other]] - self.of_message[slots[one]]
         for vertex, sign in ((one, 1.0), (other, -1.0)):
             some = slice(graph.start[vertex], graph.start[vertex + 1])
             self.at[graph.column[some]] += sign * graph.weight[some][:, None] * moved
+            if graph.messages is not None:
+                self.at[graph.column[some]] += sign * graph.messages[some][:, None] * moved_messages
         slots[one], slots[other] = slots[other], slots[one]
 
     def descend(self, random: Random, vertices: Ints) -> None:

@@ -80,7 +80,8 @@ def level_table(plan: Plan) -> Table:
     table = Table(LEVELS)
     before = objective.by_level(plan.graph, plan.machine, plan.before).tolist()
     after = objective.by_level(plan.graph, plan.machine, plan.after).tolist()
-    total = plan.graph.total
+    # The two differ if a message counts as more bytes at one level than at another.
+    sum_before, sum_after = sum(before) or 1.0, sum(after) or 1.0
     for level, was, will in zip(plan.machine.levels, before, after):
         if level.distance or was or will:
             table.add(
@@ -88,9 +89,9 @@ def level_table(plan: Plan) -> Table:
                     f"in the same {level.name}" if level.name != "network" else "between nodes",
                     f"{level.distance:g}",
                     bytes_text(int(was)),
-                    share_text(was / total),
+                    share_text(was / sum_before),
                     bytes_text(int(will)),
-                    share_text(will / total),
+                    share_text(will / sum_after),
                 ]
             )
     return table
