@@ -250,6 +250,8 @@ def place(
     fixed = choose.pinned(machine, pins)
     advice = plan.make(matrix, machine, before, before_is, seed=seed, pins=fixed, by=mapper)
     advice.remarks += remarks
+    if not pins:
+        advice.remarks += choose.requests(advice, choose.Wanted(*wanted), seed)
     slots = [machine.slots[at] for at in advice.after.tolist()]
     written = not advice.is_well or launcher in formats.TRAFFIC
     if output is not None and written:

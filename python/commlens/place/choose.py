@@ -14,8 +14,19 @@ from commlens.base.arrays import Ints
 from commlens.base.errors import CommlensError
 from commlens.matrix.query import Matrix
 from commlens.matrix.topology import read_topology
-from commlens.place.machine import Machine, Slot, build, regular, with_messages, with_table
+from commlens.place import request
+from commlens.place.machine import (
+    DISTANCES,
+    NETWORK,
+    Machine,
+    Slot,
+    build,
+    regular,
+    with_messages,
+    with_table,
+)
 from commlens.place.mapper import in_order
+from commlens.place.plan import Plan
 from commlens.place.sources import Core, node_slots, read_hwloc, read_switches, read_table, run_slots
 
 AS_IT_RAN = "as it ran"
@@ -144,6 +155,19 @@ def _in_run(machine: Machine, ran: Sequence[Slot], bound: bool) -> Ints | None:
             return None
         found[rank] = own
     return found
+
+
+def requests(advice: Plan, wanted: Wanted, seed: int) -> list[str]:
+    """Return what fewer nodes or closer ones would save, if anything."""
+    # With distances or latencies of one's own outside nodes there is no scale for those of other nodes.
+    given = {*wanted.distances, *wanted.messages} - {*DISTANCES} or NETWORK in {
+        *wanted.distances,
+        *wanted.messages,
+    }
+    found = [request.fewer(advice, seed)]
+    if wanted.switches and not wanted.table and not given and not wanted.nodes:
+        found.append(request.closer(advice, read_switches(wanted.switches), seed))
+    return [sentence for sentence in found if sentence]
 
 
 def pinned(machine: Machine, texts: Sequence[str]) -> dict[int, int]:
