@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated annealing: ranks move to the groups of their partners, also to worse ones, less and less often.
+"""Simulated annealing: ranks move to the group of one of their partners.
 
-Groups may be too full for a while: that costs, at the end so much that few stay so. Ranks that have no traffic with each
-other decide at the same time, with operations on arrays: so a sweep over 4,096 ranks takes a millisecond.
+At first a rank may also move where the cost rises. The further the search gets, the smaller such a rise must be, and at the
+end hardly any is accepted. A group may have more ranks than slots for a while. This adds a penalty to the cost, which grows
+until few groups are too full. Ranks that have no traffic with each other decide at the same time, by operations on arrays.
 """
 
 from __future__ import annotations
