@@ -140,7 +140,9 @@ def main() -> None:
     """Print one row for each traffic and mapper."""
     chosen = arguments()
     if chosen.table:
-        lines = [line for path in chosen.table for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        lines = [
+            line for path in chosen.table for line in Path(path).read_text(encoding="utf-8").splitlines()
+        ]
         print(table(csv.reader(lines)))
         return
     out = csv.writer(sys.stdout, lineterminator="\n")

@@ -157,8 +157,10 @@ def _in_run(machine: Machine, ran: Sequence[Slot], bound: bool) -> Ints | None:
     return found
 
 
-def requests(advice: Plan, wanted: Wanted, seed: int) -> list[str]:
-    """Return what fewer nodes or closer ones would save, if anything."""
+def requests(advice: Plan, wanted: Wanted, seed: int, pins: Mapping[int, int]) -> list[str]:
+    """Return what fewer nodes or closer ones would save, if anything; pins are to nodes of the run."""
+    if pins:
+        return []
     # With distances or latencies of one's own outside nodes there is no scale for those of other nodes.
     given = {*wanted.distances, *wanted.messages} - {*DISTANCES} or NETWORK in {
         *wanted.distances,
