@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -224,6 +225,39 @@ def caliper_program(mpi: Mpi, flags: Sequence[str] = ()) -> Path:
 def test_caliper_has_the_same_calls_and_commlens_its_regions(mpi: Mpi) -> None:
     result = adopted(mpi, [caliper_program(mpi)], "caliper")
     assert result.lines == [CALIPER_SAW] * RANKS
+    profile = result.open()
+    assert regions(profile) == CALIPER_REGIONS
+    loops = profile.rows(
+        "SELECT path, iterations FROM loop_time l JOIN region_path p ON p.region = l.region WHERE rank = 1 ORDER BY 1"
+    )
+    assert [tuple(row.values()) for row in loops] == [("main/solve/sweeps", 4), ("main/steps", 3)]
+
+
+@pytest.fixture
+def caliper() -> Path:
+    """Return where a Caliper is installed. No package registry has it, so these tests run where somebody has built it."""
+    place = os.environ.get("CALIPER_DIR")
+    if place is None:
+        pytest.skip("CALIPER_DIR does not name the folder of an installed Caliper")
+    return Path(place)
+
+
+def test_the_regions_of_a_real_caliper(mpi: Mpi, caliper: Path) -> None:
+    """What Caliper itself counts is the same with the adapter and without."""
+    (library,) = (found for found in caliper.glob("lib*/libcaliper.so"))
+    flags = ("-std=c++17", f"-isystem{caliper}/include")
+    program = mpi.compile(
+        "adopt_caliper_macros.cpp", None, library, f"-Wl,-rpath,{library.parent}", flags=flags
+    )
+    env = {
+        "CALI_SERVICES_ENABLE": "event,aggregate,report",
+        "CALI_REPORT_FILENAME": "stdout",
+        "CALI_REPORT_CONFIG": "format expand",  # a line for each rank, region and event, with its number
+    }
+    result = adopted(mpi, [program], "caliper", env)
+    assert sum("event.end#region=halo" in line and ",count=4," in line for line in result.lines) == RANKS, (
+        result
+    )
     profile = result.open()
     assert regions(profile) == CALIPER_REGIONS
     loops = profile.rows(
