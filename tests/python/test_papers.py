@@ -61,11 +61,9 @@ def test_the_page_has_a_table_for_each_system() -> None:
 def test_a_command_of_the_page(command: str, run: Run) -> None:
     words = shlex.split(command)
     if is_run(words):
-        arguments = [
-            str(name)
-            for word in words[1:]
-            for name in (sorted(Path().glob(word)) if word == "runs/*.db" else [word])
-        ]
+        arguments: list[str] = []
+        for word in words[1:]:
+            arguments += map(str, sorted(Path().glob(word))) if word == "runs/*.db" else [word]
         done = run(*arguments)
         assert (done.exit_code, done.stderr) == (0, ""), command
         written = [Path(words[at + 1]) for at, word in enumerate(words) if word in ("--to", "-o")]
