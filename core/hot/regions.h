@@ -152,7 +152,8 @@ struct Regions {
   TableOf<RegionCell> cells;
   TableOf<MetricCell> metrics;
   TableOf<LoopCell> loops;
-  Series** series;  // by number of the metric; null: none yet
+  Series** series;    // by number of the metric; null: none yet
+  bool lacks_series;  // there was no memory for one: not tried again for others
   Frame frames[most_frames + 1];
 };
 

@@ -19,6 +19,7 @@ enum class Notice : std::uint8_t {
   metrics,
   tags,
   units,
+  series,
   peers,
   level,
   paths,

@@ -2,9 +2,11 @@
 #include "core/state/series.h"
 
 #include <algorithm>
+#include <new>
 
 #include "core/arena/arena.h"
 #include "core/base/memory.h"
+#include "core/state/notices.h"
 
 namespace commlens {
 namespace {
@@ -17,6 +19,14 @@ void empty(Series& series) noexcept {
   for (std::uint64_t i = 0; i < series.capacity; ++i) series.values()[i].key = 0;
 }
 
+void say_lacking() noexcept try {
+  notice(Notice::series,
+         "no memory for the values of further metrics one by one (COMMLENS_METRIC_SERIES); their count, sum, "
+         "minimum, maximum and last value are complete");
+} catch (const std::bad_alloc&) {
+  return;
+}
+
 }  // namespace
 
 void choose_series(unsigned long values) noexcept {
@@ -27,12 +37,18 @@ void choose_series(unsigned long values) noexcept {
 Series* add_series(Thread& thread, std::uint64_t metric) noexcept {
   Regions& regions = *thread.regions;
   if (metric == 0 || metric > most_metrics) return nullptr;
+  if (regions.lacks_series) return nullptr;  // each value comes here: no lock, and no message for each
   if (regions.series == nullptr)
     regions.series = static_cast<Series**>(map_memory((most_metrics + 1) * sizeof(Series*)));
-  if (regions.series == nullptr) return nullptr;
   const std::size_t bytes = sizeof(Series) + region_limits.values * sizeof(SeriesValue);
-  auto* const series = static_cast<Series*>(arena::allocate(arena::Kind::series, bytes, thread.number));
-  if (series == nullptr) return nullptr;
+  auto* const series = regions.series == nullptr
+                           ? nullptr
+                           : static_cast<Series*>(arena::allocate(arena::Kind::series, bytes, thread.number));
+  if (series == nullptr) {
+    regions.lacks_series = true;
+    say_lacking();
+    return nullptr;
+  }
   series->capacity = region_limits.values;
   series->stride = 1;
   __atomic_store_n(&series->metric, metric, __ATOMIC_RELEASE);  // last: readers of the arena ignore it until then

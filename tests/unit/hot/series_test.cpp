@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/hot/regions.h"
+#include "core/state/notices.h"
 #include "core/state/regions.h"
 #include "core/state/threads.h"
 #include "tests/unit/check.h"
@@ -113,22 +114,27 @@ TEST(a_series_is_empty_without_the_option_and_after_the_counters_were_cleared) {
   });
 }
 
-TEST(without_memory_for_a_series_the_sums_are_right_and_later_values_are_stored) {
+TEST(without_memory_for_a_series_the_sums_are_right_and_it_is_tried_and_said_once) {
   for (int allowed = 0; allowed < 8; ++allowed) {
     in_process([allowed] {
-      choose_series(8);
+      choose_series(1 << 20);  // each series needs memory of its own
       Thread& thread = this_thread();
       record_in_series(thread, 2, 1);  // so that there is room for cells
+      const int before = shortage::refusals();
+      int refused = 0;
       {
         const shortage::NoMemory little(allowed);
-        for (int i = 0; i < 5; ++i) record_in_series(thread, 1, i);
+        record_in_series(thread, 1, 0);
+        refused = shortage::refusals();
+        for (int i = 1; i < 5; ++i) record_in_series(thread, 1, i);
+        CHECK_EQ(shortage::refusals(), refused);
       }
       record_in_series(thread, 1, 5);
       CHECK_EQ(recorded_by(thread).values.at({{"", 0, -1}, 1}).count, 6u);
-      const Stored stored = stored_of(thread, 1);
-      CHECK(!stored.empty());
-      CHECK_EQ(stored.rbegin()->second.value, 5.0);
-      CHECK_EQ(stored.rbegin()->first + 1, stored.size());
+      const bool has_room = refused == before;
+      CHECK_EQ(stored_of(thread, 1).size(), has_room ? 6u : 0u);
+      CHECK_EQ(stored_of(thread, 2).size(), 1u);
+      CHECK_EQ(notices().size(), has_room ? 0u : 1u);
     });
   }
 }
