@@ -172,9 +172,9 @@ bool HistoryWriter::add(const Snapshot& snapshot) {
 }
 
 // Writes a file of its own, which then takes the place of the other one: a kill in between loses nothing.
-bool HistoryWriter::merge_older() {
+void HistoryWriter::merge_older() {
   const int old = openat(folder_.descriptor(), name_.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  if (old < 0) return false;
+  if (old < 0) return;
   const std::string unfinished = name_ + ".merge";
   const int merged = create_anew(folder_.descriptor(), unfinished.c_str(), 0600);
   const ReadAt read_at = [old](char* to, std::size_t bytes, std::uint64_t at) {
@@ -198,7 +198,6 @@ bool HistoryWriter::merge_older() {
   }
   is_done = is_done && (fdatasync(merged) == 0 || errno == EINVAL) &&
             renameat(folder_.descriptor(), unfinished.c_str(), folder_.descriptor(), name_.c_str()) == 0;
-  const int error = errno;
   close(old);
   if (is_done) {
     close(file_);
@@ -209,8 +208,6 @@ bool HistoryWriter::merge_older() {
     close(merged);
     unlinkat(folder_.descriptor(), unfinished.c_str(), 0);
   }
-  errno = error;
-  return is_done;
 }
 
 bool HistoryReader::open(const std::string& path) {
@@ -229,12 +226,14 @@ bool HistoryReader::open(const std::string& path) {
     return failed("written by another version of commlens; only that version can read it");
   }
   at_ = sizeof head;
+  // Nobody writes holes.  A file that claims to be larger than what is stored must not cost memory.
+  end_ = input_.first_hole();
   return true;
 }
 
 bool HistoryReader::next(Snapshot& snapshot) {
   return read_record([this](char* to, std::size_t bytes, std::uint64_t at) { return input_.read_at(to, bytes, at); },
-                     input_.size(), at_, snapshot);
+                     end_, at_, snapshot);
 }
 
 }  // namespace commlens::history

@@ -54,7 +54,7 @@ class HistoryWriter {
   bool add(const Snapshot& snapshot);
 
  private:
-  bool merge_older();
+  void merge_older();
 
   std::uint64_t most_;
   PrivateFolder folder_;
@@ -77,7 +77,7 @@ class HistoryReader {
 
  private:
   arena::Input input_;
-  std::uint64_t at_ = 0;
+  std::uint64_t at_ = 0, end_ = 0;
 };
 
 }  // namespace commlens::history

@@ -130,29 +130,30 @@ Snapshot Recorder::take(Ns planned) {
     part.process = static_cast<std::uint32_t>(i);
     part.is_running = is_running(all_[i]->process);  // before it is read: afterwards nothing is counted any more
     part.time = time_of_day();
-    const HeaderCopy copy(all_[i]->file);
     DifferenceWriter difference;
-    read(*all_[i], part.is_running, difference);
+    const bool counts_on = read(*all_[i], part.is_running, difference) && part.is_running;
     part.difference = difference.take();
     snapshot.parts.push_back(std::move(part));
-    if (!snapshot.parts.back().is_running || !copy.is_whole || is_finalized(copy.header())) all_[i].reset();
+    if (!counts_on) all_[i].reset();
   }
   return snapshot;
 }
 
 // The process stores the time in its header now and then only.  The snapshot gets the time at which it was taken.
-void Recorder::read(Recorded& one, bool is_running, DifferenceWriter& difference) {
+bool Recorder::read(Recorded& one, bool is_running, DifferenceWriter& difference) {
   constexpr std::size_t block = 256 << 10;
   alignas(arena::Header) static char bytes[block];
   std::uint64_t used = 0;
+  bool counts_on = true;
   for (std::uint64_t at = 0; at == 0 || at < used; at += block) {
     const std::size_t wanted = at == 0 ? block : std::min<std::uint64_t>(block, used - at);
     const std::size_t n = read_at(one.file, bytes, wanted, at) / line_bytes * line_bytes;
-    if (n < arena::header_bytes && at == 0) return;
+    if (n < arena::header_bytes && at == 0) return false;
     if (at == 0) {
       auto* const header = reinterpret_cast<arena::Header*>(bytes);
       used = std::min(header->used.load(std::memory_order_relaxed), arena::most_bytes);
-      if (is_running && !is_finalized(*header)) {
+      counts_on = !is_finalized(*header);  // before the rest is read: it is the last state then
+      if (is_running && counts_on) {
         clock_is_tsc = one.clock_is_tsc;
         one.last = reading();
         const auto ahead = static_cast<std::uint64_t>(arena::clock_ahead(one.process));
@@ -162,10 +163,11 @@ void Recorder::read(Recorded& one, bool is_running, DifferenceWriter& difference
       if (one.last.ticks > header->last.ticks) header->last = one.last;
     }
     const std::uint64_t end = std::min(at + n, std::max<std::uint64_t>(used, arena::header_bytes));
-    if (!one.image.grow(end)) return;
+    if (!one.image.grow(end)) return counts_on;
     one.image.replace(at / line_bytes, bytes, end - at, difference);
-    if (n < wanted) return;
+    if (n < wanted) break;
   }
+  return counts_on;
 }
 
 namespace {
@@ -185,9 +187,10 @@ void close_range_of(unsigned first, unsigned last) {
     }
     return;
   }
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  for (unsigned file = first; file <= last && file < limit.rlim_max; ++file) close(static_cast<int>(file));
+  // Containers have limits of 2^30, which would take minutes.  Few programs open more than 2^16 files, and one that is
+  // left open only stays open.
+  constexpr unsigned most = 1u << 16;
+  for (unsigned file = first; file <= last && file < most; ++file) close(static_cast<int>(file));
 }
 
 // Closes what the application has left open, all but the first three and what the plan names.

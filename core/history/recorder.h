@@ -48,7 +48,8 @@ class Recorder {
 
   void look_in(const std::string& place);
   bool add(int folder, const std::string& name);
-  void read(Recorded& one, bool is_running, DifferenceWriter& difference);
+  // Returns false if the process has stored its profile, or its arena is cut off: then this is its last state.
+  bool read(Recorded& one, bool is_running, DifferenceWriter& difference);
 
   std::uint64_t launch_;
   std::vector<std::string> places_;

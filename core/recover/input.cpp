@@ -93,6 +93,11 @@ std::size_t Input::read_at(char* to, std::size_t bytes, std::uint64_t at) const 
   return done;
 }
 
+std::uint64_t Input::first_hole() const {
+  const off_t hole = lseek(file_, 0, SEEK_HOLE);
+  return hole < 0 ? size_ : std::min(static_cast<std::uint64_t>(hole), size_);
+}
+
 // Reads, and does not map, because access to a mapped page of a file that is truncated meanwhile would kill this
 // process.
 bool Input::load_data(std::uint64_t from, std::uint64_t to) {

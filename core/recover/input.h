@@ -37,6 +37,9 @@ class Input {
   // Reads up to `bytes` bytes from offset `at` on.  Returns how many it read.
   std::size_t read_at(char* to, std::size_t bytes, std::uint64_t at) const;
 
+  // Returns where the bytes that are stored end for the first time: at the first hole, or at the end of the file.
+  std::uint64_t first_hole() const;
+
   // Loads the first `bytes` bytes into memory, aligned to a page.  Holes of the file read as zeros and take no memory.
   bool load(std::uint64_t bytes);
   // Releases memory and descriptor.  The facts about the file stay.

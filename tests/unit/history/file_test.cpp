@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -97,6 +98,23 @@ TEST(the_older_half_is_merged_when_there_are_too_many) {
     }
     CHECK_EQ(std::distance(std::filesystem::directory_iterator(folder.path() + "/x"), {}), 1);
   }
+}
+
+TEST(a_record_that_is_mostly_a_hole_costs_no_memory) {
+  const Folder folder;
+  const std::string path = folder.path() + "/x/n.history";
+  HistoryWriter writer(64);
+  CHECK(writer.create(folder.path() + "/x", "n.history"));
+  CHECK(writer.add(snapshot_of(1, 1)));
+  const std::string whole = content_of(path);
+  constexpr std::uint64_t terabytes = std::uint64_t{8} << 40;
+  std::string head(16, '\0');
+  std::memcpy(head.data(), &terabytes, sizeof terabytes);
+  write_file(path, whole + head);
+  std::error_code refused;
+  std::filesystem::resize_file(path, whole.size() + head.size() + terabytes, refused);
+  if (refused) std::filesystem::resize_file(path, std::uint64_t{1} << 40);  // the most that ext4 has may be less
+  CHECK_EQ(read(path).times.size(), std::size_t{1});
 }
 
 TEST(what_is_before_a_damage_is_read) {
