@@ -45,10 +45,17 @@ int above_standard(int file) noexcept {
   return moved;
 }
 
-// Whether a process whose parent has ended becomes a child of this one.
-bool adopts_orphans() noexcept {
+// Returns why a process whose parent has ended becomes a child of this one, and what to do; null: it does not.
+const char* why_parent() noexcept {
+  if (getpid() == 1) {
+    return "this program is process 1 of its container, so that the process that takes them would be its child; run "
+           "the "
+           "container with an init process";
+  }
   int is_subreaper = 0;
-  return getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper != 0);
+  if (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) != 0 || is_subreaper == 0) return nullptr;
+  return "this program is a child subreaper, so that the process that takes them would be its child; call "
+         "prctl(PR_SET_CHILD_SUBREAPER) after MPI_Init";
 }
 
 // Returns a socket that is bound to a name which only one process can have, or -1 with errno.  The name is in no file
@@ -195,11 +202,9 @@ void start_recorder(const RecorderFacts& facts) noexcept try {
   if (header == nullptr) return;  // a message has said so
   const int saved = errno;
   std::string reason;
-  if (adopts_orphans()) {
-    // The lock stays free: another rank of the node can start the recorder.
-    reason =
-        "they are taken by a process that would become a child of this program, which is PID 1 or a child subreaper; "
-        "start the program from a shell script, or a container with an init process";
+  if (const char* const parent = why_parent(); parent != nullptr) {
+    // The name stays free: another rank of the node can start the recorder.
+    if (facts.is_first) reason = parent;
   } else if (const std::string tool = path_of_tool(); tool.empty()) {
     if (facts.is_first) reason = "commlens-arena is not where the library was installed";
   } else if (const int lock = only_one(facts.launch, header->process.namespaces.pid); lock >= 0) {

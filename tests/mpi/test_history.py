@@ -136,18 +136,28 @@ def test_the_last_whole_snapshot_survives_a_kill_of_everything(mpi: Mpi, pytestc
                 check_between(state_at(running.where, at), log.before(at), running.counted())
 
 
+def kill_after_snapshots(running: Running) -> None:
+    """Kill all ranks after four snapshots, and wait for the recorder."""
+    ready = running.wait_until_ready()
+    wait_for_snapshots(running, 4)
+    for one in ready:
+        os.kill(one.pid, signal.SIGKILL)
+    running.wait()
+    wait_for_recorder(running.where)
+
+
+def wait_for_snapshots(running: Running, least: int) -> None:
+    """Wait until there are so many snapshots of all ranks."""
+    end = time.monotonic() + PATIENCE
+    while len(whole(running.where)) < least:
+        assert time.monotonic() < end, "too few snapshots"
+        time.sleep(0.05)
+
+
 def test_a_snapshot_of_the_past_and_the_difference_of_two(mpi: Mpi) -> None:
     """The difference has exactly the calls that the later snapshot has more."""
     with job(mpi, "run", env=EVERY) as running:
-        ready = running.wait_until_ready()
-        end = time.monotonic() + PATIENCE
-        while len(whole(running.where)) < 4:
-            assert time.monotonic() < end, "too few snapshots"
-            time.sleep(0.1)
-        for one in ready:
-            os.kill(one.pid, signal.SIGKILL)
-        running.wait()
-        wait_for_recorder(running.where)
+        kill_after_snapshots(running)
         counts = []
         first, second = whole(running.where)[-3:-1]
         for at in (first, second + 1):
@@ -170,15 +180,7 @@ def csv_rows(text: str) -> list[dict[str, str]]:
 def test_the_command_shows_the_same_numbers_as_the_profiles(mpi: Mpi) -> None:
     """Of a killed job by its folder, and by the profile that was recovered."""
     with job(mpi, "run", env=EVERY) as running:
-        ready = running.wait_until_ready()
-        end = time.monotonic() + PATIENCE
-        while len(whole(running.where)) < 4:
-            assert time.monotonic() < end, "too few snapshots"
-            time.sleep(0.1)
-        for one in ready:
-            os.kill(one.pid, signal.SIGKILL)
-        running.wait()
-        wait_for_recorder(running.where)
+        kill_after_snapshots(running)
         where = running.where
         commlens("recover", "-o", "recovered.db", "arenas", "out", cwd=where)
         (folder,) = (where / "out").glob("commlens-arenas-*")
@@ -202,7 +204,7 @@ def test_the_command_shows_the_same_numbers_as_the_profiles(mpi: Mpi) -> None:
         assert sum(int(row["calls"]) for row in shown) == sum(int(row["new_calls"]) for row in rows[:3])
         assert "snapshot=" in commlens("report", folder, "--at", f"{until:.3f}", cwd=where)
         for arguments, reason in (
-            ((folder, "--at", "0", "-o", "x.db"), "no snapshot until 0 s: the first one is 0."),
+            ((folder, "--at", "0", "-o", "x.db"), "no snapshot until 0 s: the first one is "),
             ((folder, "--between", f"{until:.3f}", f"{until:.3f}", "-o", "x.db"), "no snapshot between"),
             ((folder, "--region", "none"), "no region 'none' in this run"),
             ((folder, "--metric", "none"), "no metric 'none' in this run"),
@@ -220,13 +222,30 @@ def test_the_command_shows_the_same_numbers_as_the_profiles(mpi: Mpi) -> None:
         assert not (where / "x.db").exists()
 
 
+def test_calls_after_commlens_reset_on_one_rank_are_all_there(mpi: Mpi) -> None:
+    """20 rounds on each rank, a reset on rank 0, then 30 more: its sum grows by less than it counted."""
+    with job(mpi, "reset", env=EVERY) as running:
+        for rounds, name in ((20, "go"), (50, "on")):
+            end = time.monotonic() + PATIENCE
+            while any(one.done["MPI_Wait"] < rounds for one in running.counted()):
+                assert time.monotonic() < end, "too few rounds"
+                time.sleep(0.05)
+            wait_for_snapshots(running, len(whole(running.where)) + 2)  # one may have been taken meanwhile
+            (running.where / "counts" / name).touch()
+        assert running.wait() == 0
+        wait_for_recorder(running.where)
+        rows = csv_rows(
+            commlens("history", "out/profile.db", "--op", "sendrecv", "--format", "csv", cwd=running.where)
+        )
+        assert sum(int(row["new_calls"]) for row in rows) == 50 * RANKS
+        stored = Profile(running.where / "out" / "profile.db").calls("MPI_Sendrecv")
+        assert sum(sum(of.values()) for of in stored.values()) == 50 * RANKS - 20
+
+
 def test_the_last_snapshot_of_a_good_end_has_everything(mpi: Mpi) -> None:
     """The profile and the last snapshot have the same calls; recover has nothing to do."""
     with job(mpi, "wait", env=EVERY) as running:
-        end = time.monotonic() + PATIENCE
-        while not whole(running.where):  # a rank that ends before the recorder has seen it is in no snapshot
-            assert time.monotonic() < end, "no snapshot"
-            time.sleep(0.05)
+        wait_for_snapshots(running, 1)  # a rank that ends before the recorder has seen it is in no snapshot
         (running.where / "counts" / "go").touch()
         assert running.wait() == 0
         wait_for_recorder(running.where)
@@ -253,6 +272,18 @@ def test_the_program_sees_nothing_of_the_recorder(mpi: Mpi) -> None:
     assert result.lines == without.lines
     assert len(result.said) == len(without.said)
     wait_for_recorder(result.profile.parent)
+
+
+def test_a_program_that_adopts_orphans_gets_no_recorder_and_one_line(mpi: Mpi) -> None:
+    """The recorder would be its child; that is said once, not by each rank."""
+    program = [mpi.compile("children.c"), "subreaper"]
+    without = mpi.run(RANKS, program)
+    result = mpi.run(RANKS, program, {"COMMLENS_FLUSH_EVERY": "3600"})
+    assert result.lines == without.lines
+    said = [line for line in result.said if "snapshots" in line]
+    assert len(said) == 1
+    assert ": this program is a child subreaper, so that" in said[0]
+    assert recorders(result.profile.parent) == []
 
 
 def test_a_folder_that_cannot_be_made_costs_one_line(mpi: Mpi) -> None:

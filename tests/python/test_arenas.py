@@ -27,6 +27,7 @@ from commlens.base.users import become
 from commlens.cli.clean import is_left
 from commlens.jobs import hang, top
 from commlens.jobs.arenas import Arena, Job, find, find_tool, jobs_of, owners, places, run_tool, unescaped
+from commlens.jobs.history import of_run
 from commlens.jobs.stored import find_profile, find_stored
 from commlens.profile import open_profile
 from commlens.profile.incomplete import IncompleteProfile
@@ -77,6 +78,23 @@ def test_launches_of_several_nodes_are_one_job_unless_something_speaks_against_i
         {"start_time": "2026-01-01T00:02:00Z"},
     ):
         assert len(jobs_of([*here, arena(**{"rank": 2, **there, **other})])) == 2, other
+
+
+def test_snapshots_of_another_run_with_the_same_process_ids_are_left_out() -> None:
+    processes = [(0, "n1", 100), (1, "n1", 101), (2, "n2", 102)]
+    began = "2026-01-01T00:00:00Z"
+    mine = [arena(0), arena(1, start_time="2026-01-01T00:00:09Z")]
+    on_another_node = {"launch": "bb", "node": "n2", "start_time": "2026-01-01T00:00:03Z"}
+    others = [arena(0, launch="cc", start_time="2026-01-01T00:00:20Z"), arena(1, launch="cc", pid=7)]
+    assert of_run([*mine, *others], processes, began) == mine
+    assert of_run([*mine, arena(2, **on_another_node)], processes, began) == [
+        *mine,
+        arena(2, **on_another_node),
+    ]
+    late = {**on_another_node, "start_time": "2026-01-01T00:02:00Z"}
+    assert of_run([*mine, arena(2, **late)], processes, began) == mine
+    assert of_run([*mine, arena(3)], processes, "") == mine
+    assert of_run([arena(1, launch="dd", start_time="")], processes, began) == []
 
 
 def test_of_a_file_and_its_copy_the_later_one_counts() -> None:

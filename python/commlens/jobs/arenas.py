@@ -334,17 +334,26 @@ def read(files: Sequence[Path]) -> list[Arena]:
     CommlensError
         The tool is not installed, or failed.
     """
-    if not files:
-        return []
-    done = run_tool(["list"], files)
+    return [_arena(row) for row in rows_of("list", files, COLUMNS)] if files else []
+
+
+def rows_of(command: str, files: Iterable[Path], columns: Sequence[str]) -> list[dict[str, str]]:
+    """Return the lines that a command of commlens-arena prints about files, by the names of the columns.
+
+    Raises
+    ------
+    CommlensError
+        The tool is not installed, failed, or prints other columns.
+    """
+    done = run_tool([command], files)
     if done.returncode != 0:
         raise CommlensError(ended(done))
     heading, *lines = done.stdout.removesuffix("\n").split("\n")
-    if tuple(heading.split("\t")) != COLUMNS:
+    if heading.split("\t") != list(columns):
         raise CommlensError(
             f"{TOOL} and this command have different versions: install both from the same release"
         )
-    return [_arena(dict(zip(COLUMNS, map(unescaped, line.split("\t"))))) for line in lines]
+    return [dict(zip(columns, map(unescaped, line.split("\t")))) for line in lines]
 
 
 def _arena(row: Mapping[str, str]) -> Arena:
@@ -407,7 +416,7 @@ def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
                 (one.program, one.size) == (other.program, other.size)
                 and one.node not in {arena.node for arena in job.values()}
                 and not ranks.keys() & job.keys()
-                and _seconds_between(one.start_time, other.start_time) <= 60
+                and seconds_between(one.start_time, other.start_time) <= 60
             ):
                 job.update(ranks)
                 break
@@ -428,7 +437,7 @@ def seconds_of(time: str) -> float | None:
         return None
 
 
-def _seconds_between(a: str, b: str) -> float:
+def seconds_between(a: str, b: str) -> float:
     """Return the distance of two time stamps; infinite if one is unknown."""
     first, second = seconds_of(a), seconds_of(b)
     return math.inf if first is None or second is None else abs(first - second)

@@ -62,7 +62,7 @@ class Subject:
         return replace(self, operations=names.matching_operations(connection, self.operations))
 
     def sql(self) -> str:
-        """Return the query for what was counted by the time of a snapshot."""
+        """Return the query for what a profile has counted."""
         if self.region is not None:
             return REGIONS_SQL + _region_condition(self.region)
         if self.metric is not None:
@@ -94,32 +94,19 @@ def read_development(history: History, subject: Subject) -> list[Row]:
         A snapshot cannot be read, or the subject has a name that is unknown.
     """
     rows: list[Row] = []
-    before: Row = {}
-    last = history.snapshots[-1]
-    with profile_of(history, [last]) as path, open_profile(path) as connection:
+    snapshots = history.snapshots
+    with profile_of(history, snapshots[-1:]) as path, open_profile(path) as connection:
         subject = subject.checked(connection)
-    for snapshot in history.snapshots:
-        with profile_of(history, [snapshot]) as path, open_profile(path) as connection:
+    for i, snapshot in enumerate(snapshots):
+        # The tool subtracts process by process: one may have cleared its counters in between, and another not.
+        with profile_of(history, snapshots[max(i - 1, 0) : i + 1]) as path, open_profile(path) as connection:
             (ranks,) = connection.execute(RANKS_SQL).fetchall()
             (counted,) = connection.execute(subject.sql()).fetchall()
-        now = {name: value or 0 for name, value in (*zip(ranks.keys(), ranks), *zip(counted.keys(), counted))}
+        new = {name: value or 0 for name, value in (*zip(ranks.keys(), ranks), *zip(counted.keys(), counted))}
         row = {"seconds": snapshot.seconds, "time_ns": snapshot.time_ns, "file_bytes": snapshot.bytes}
-        row |= {f"new_{name}": _grown(now, before, name) for name in now if name != "ranks"}
-        rows.append({**row, "ranks": now["ranks"]})
-        before = now
+        row |= {f"new_{name}": value for name, value in new.items() if name != "ranks"}
+        rows.append({**row, "ranks": new["ranks"]})
     return rows
-
-
-def _grown(now: Row, before: Row, name: str) -> Any:
-    """Return by how much a counter has grown; all of it if the program has cleared the counters.
-
-    >>> _grown({"a": 7}, {"a": 5}, "a"), _grown({"a": 3}, {"a": 5}, "a"), _grown({"a": 3}, {}, "a")
-    (2, 3, 3)
-    """
-    is_cleared = now.get("app_ns", 0) < before.get("app_ns", 0) or (
-        name != "sum" and now[name] < before.get(name, 0)
-    )
-    return now[name] if is_cleared else now[name] - before.get(name, 0)
 
 
 def draw(rows: Sequence[Row], subject: Subject) -> Table:

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from commlens.base import owned
 from commlens.base.errors import CommlensError
-from commlens.jobs.arenas import TOOL, Arena, ended, jobs_of, read, run_tool, unescaped
+from commlens.jobs.arenas import Arena, ended, jobs_of, read, rows_of, run_tool, seconds_between
 from commlens.profile import open_profile
 from commlens.profile.incomplete import complain
 
 HINT = "a run takes them with COMMLENS_FLUSH_EVERY=SECONDS"
 COLUMNS = ("file", "time", "processes", "bytes", "began")  # of what `commlens-arena snapshots` prints
 SECOND = 10**9
+ONE_RUN_S = 60  # between the begins of the launches of one run, as in jobs_of()
 
 
 @dataclass(frozen=True)
@@ -101,19 +102,45 @@ def _of_one_job(path: Path) -> list[Path]:
 
 
 def _of_profile(path: Path) -> list[Path]:
-    """Return the histories beside a profile that have its processes."""
+    """Return the histories beside a profile that are of its run."""
     with open_profile(str(path)) as connection:
-        rows = connection.execute("SELECT rank, node, pid FROM rank")
-        processes = {(row["rank"], row["node"], row["pid"]) for row in rows}
-    candidates = _histories(path.absolute().parent)
-    mine = [
-        arena.file
-        for arena in _readable(read(candidates))
-        if (arena.rank, arena.node, arena.pid) in processes
-    ]
+        rows = connection.execute("SELECT rank, node, pid FROM rank ORDER BY rank")
+        processes = [(row["rank"], row["node"], row["pid"]) for row in rows]
+        began = connection.execute("SELECT value FROM meta WHERE key = 'start_time'").fetchone()["value"]
+    mine = of_run(_readable(read(_histories(path.absolute().parent))), processes, began)
     if not mine:
         raise CommlensError(f"{path}: no snapshots of this run beside it; {HINT}")
-    return list(dict.fromkeys(mine))
+    return list(dict.fromkeys(arena.file for arena in mine))
+
+
+def of_run(arenas: Sequence[Arena], processes: Sequence[tuple[int, str, int]], began: str) -> list[Arena]:
+    """Return those of one run.
+
+    Another run may have the same process ids, in containers even the next one. The start time tells them apart. A launch
+    of other nodes, without the first process of the profile, began within a minute of it.
+
+    Parameters
+    ----------
+    processes : sequence of (rank, node, pid)
+        Of the profile, by rank.
+    began : str
+        When MPI_Init returned on the first of them, as in a profile; empty if unknown.
+    """
+    ids = set(processes)
+    launches: dict[str, list[Arena]] = {}
+    for arena in arenas:
+        if (arena.rank, arena.node, arena.pid) in ids:
+            launches.setdefault(arena.launch, []).append(arena)
+    found: list[Arena] = []
+    for launch in launches.values():
+        of_first = [arena for arena in launch if arena.rank == processes[0][0]]
+        if began and not any(
+            seconds_between(arena.start_time, began) <= (0 if of_first else ONE_RUN_S)
+            for arena in of_first or launch
+        ):
+            continue
+        found += launch
+    return found
 
 
 def _readable(arenas: Sequence[Arena]) -> list[Arena]:
@@ -126,15 +153,7 @@ def _readable(arenas: Sequence[Arena]) -> list[Arena]:
 
 def _history(files: Sequence[Path]) -> History:
     """Return the snapshots of the times that the files share."""
-    done = run_tool(["snapshots"], files)
-    if done.returncode != 0:
-        raise CommlensError(ended(done))
-    heading, *lines = done.stdout.removesuffix("\n").split("\n")
-    if tuple(heading.split("\t")) != COLUMNS:
-        raise CommlensError(
-            f"{TOOL} and this command have different versions: install both from the same release"
-        )
-    rows = [dict(zip(COLUMNS, map(unescaped, line.split("\t")))) for line in lines]
+    rows = rows_of("snapshots", files, COLUMNS)
     by_file: dict[str, dict[int, tuple[int, int]]] = {}
     for row in rows:
         by_file.setdefault(row["file"], {})[int(row["time"])] = (int(row["processes"]), int(row["bytes"]))

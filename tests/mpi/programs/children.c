@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program sees of processes and files that others made inside MPI_Init. */
+ * What a program sees of processes and files that others made inside MPI_Init.  With an argument, it is a child
+ * subreaper. */
 #include <dirent.h>
 #include <errno.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static volatile sig_atomic_t signals;
@@ -25,6 +27,7 @@ static int open_files(void) {
 int main(int argc, char** argv) {
   int rank;
   signal(SIGCHLD, child_ended);
+  if (argc > 1) prctl(PR_SET_CHILD_SUBREAPER, 1);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   int const child = waitpid(-1, NULL, WNOHANG);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ALLREDUCE, SENDRECV, IBARRIER, WAIT, KINDS };
@@ -41,6 +42,39 @@ static void one_round(MPI_Comm row, MPI_Comm ring, int rank, int size) {
                                  ring, MPI_STATUS_IGNORE));
   COUNTED(IBARRIER, MPI_Ibarrier(ring, &request));
   COUNTED(WAIT, MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
+/* Sleeps through every even second on the clock of the day: a snapshot every two seconds is taken at its begin. */
+static void keep_quiet(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (now.tv_sec % 2 != 0) return;
+  now.tv_sec += 1;
+  now.tv_nsec = 0;
+  clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &now, NULL);
+}
+
+static void wait_for(const char* folder, const char* file) {
+  char name[4096];
+  snprintf(name, sizeof name, "%s/%s", folder, file);
+  while (access(name, F_OK) != 0) usleep(10000);
+}
+
+/* Rank 0 forgets what it has counted; then all count more. */
+static void reset(const char* folder, MPI_Comm row, MPI_Comm ring, int rank, int size) {
+  wait_for(folder, "go");
+  int (*const forget)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "commlens_reset");
+  if (rank == 0 && forget != NULL) forget();
+  for (int i = 0; i < 30; ++i) one_round(row, ring, rank, size);
+  wait_for(folder, "on");
+}
+
+static int ends_well(const char* how) {
+  const char* const all[] = {"finalize", "end", "wait", "reset"};
+  for (unsigned i = 0; i < sizeof all / sizeof *all; ++i) {
+    if (strcmp(how, all[i]) == 0) return 1;
+  }
+  return 0;
 }
 
 static void end(const char* how) {
@@ -79,16 +113,18 @@ int main(int argc, char** argv) {
     if (rank != 1) MPI_Barrier(row);
     if (rank == 1) pause();
   }
-  if (strcmp(argv[2], "wait") == 0) { /* for a file */
-    snprintf(name, sizeof name, "%s/go", argv[1]);
-    while (access(name, F_OK) != 0) usleep(10000);
+  if (strcmp(argv[2], "wait") == 0) wait_for(argv[1], "go");
+  int const is_paced = strcmp(argv[2], "paced") == 0;
+  for (int i = 0; i < 20 || is_paced || strcmp(argv[2], "run") == 0; ++i) {
+    if (is_paced) keep_quiet();
+    one_round(row, ring, rank, size);
   }
-  for (int i = 0; i < 20 || strcmp(argv[2], "run") == 0; ++i) one_round(row, ring, rank, size);
+  if (strcmp(argv[2], "reset") == 0) reset(argv[1], row, ring, rank, size);
   MPI_Barrier(MPI_COMM_WORLD);
   int (*const flush)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "commlens_flush");
   if (strcmp(argv[2], "end") != 0 && flush != NULL && flush() != 0) puts("not flushed");
   if (rank == size - 1) end(argv[2]);
-  if (strcmp(argv[2], "finalize") != 0 && strcmp(argv[2], "end") != 0 && strcmp(argv[2], "wait") != 0) pause();
+  if (!ends_well(argv[2])) pause();
   mine->stage = 2;
   MPI_Finalize();
   return 0;
