@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills sanitize soak bench overhead study scale algorithms placement hosts page fmt lint gen install clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead study scale algorithms placement hosts page fmt lint gen install clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -30,6 +30,9 @@ fuzz:        ## 10,000 random programs on each MPI against the model; continues 
 
 kills:       ## 500 jobs killed at random moments, recovered and compared; continues a stopped run
 	@tools/kills.sh
+
+snapshots:   ## 20 jobs of 512 ranks, killed with their recorder: is the last snapshot right? an hour on a quiet machine
+	@tools/snapshots.sh
 
 sanitize:    ## our library in MPI jobs, without optimisation and under the address, undefined and thread sanitizers
 	@tools/sanitize.sh
