@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+typedef int asking_function(int* flag);
 typedef int test_inter_function(long comm, int* flag);
 typedef int split_function(long comm, int color, int key, long* made);
 typedef int free_function(long* comm);
@@ -29,6 +30,9 @@ static int has_pointers(void* (*find)(const char* name), const void* dup) {
 
 struct commlens_mpi commlens_find_mpi(void* (*find)(const char* name)) {
   struct commlens_mpi mpi;
+  mpi.initialized = find("PMPI_Initialized");
+  mpi.finalized = find("PMPI_Finalized");
+  mpi.session_init = find("PMPI_Session_init");
   mpi.test_inter = find("PMPI_Comm_test_inter");
   mpi.split = find("PMPI_Comm_split");
   mpi.free = find("PMPI_Comm_free");
@@ -39,12 +43,21 @@ struct commlens_mpi commlens_find_mpi(void* (*find)(const char* name)) {
   return mpi;
 }
 
+/* MPI would end the program. */
+static int is_usable(const struct commlens_mpi* mpi) {
+  int is_initialized = 1, is_finalized = 0;
+  if (mpi->initialized != 0) ((asking_function*)mpi->initialized)(&is_initialized);
+  if (mpi->finalized != 0) ((asking_function*)mpi->finalized)(&is_finalized);
+  return !is_finalized && (is_initialized || mpi->session_init != 0);
+}
+
 /* First splits as a profiler does (core/mpi/reorder.cpp), with the colour of those that count nothing: then a job of
  * which only some processes are profiled does not hang. */
 static int duplicate(const struct commlens_mpi* mpi, long comm, long* newcomm) {
   int is_inter = 0;
   long apart = 0;
   if (mpi->test_inter == 0 || mpi->split == 0 || mpi->free == 0 || mpi->dup == 0) return -1;
+  if (!is_usable(mpi)) return -1;
   if (((test_inter_function*)mpi->test_inter)(comm, &is_inter) != 0) return -1;
   if (!is_inter) {
     if (((split_function*)mpi->split)(comm, 1, 0, &apart) != 0) return -1;
@@ -67,6 +80,7 @@ int commlens_duplicate(const struct commlens_mpi* mpi, const void* comm, void* n
 int commlens_duplicate_number(const struct commlens_mpi* mpi, int comm, int* newcomm) {
   long made = 0;
   if (mpi->has_pointers && (mpi->f2c == 0 || mpi->c2f == 0)) return -1;
+  if (!is_usable(mpi)) return -1;
   const long from = mpi->has_pointers ? ((f2c_function*)mpi->f2c)(comm) : (long)comm;
   if (duplicate(mpi, from, &made) != 0) return -1;
   *newcomm = mpi->has_pointers ? ((c2f_function*)mpi->c2f)(made) : (int)made;

@@ -11,14 +11,15 @@ extern "C" {
 
 /* Procedures of the MPI library; null: not found. */
 struct commlens_mpi { /* NOLINT(readability-identifier-naming): a name of C */
-  void *test_inter, *split, *free, *dup, *f2c, *c2f;
+  void *initialized, *finalized, *session_init, *test_inter, *split, *free, *dup, *f2c, *c2f;
   int has_pointers; /* its handles are pointers, not integers */
 };
 
 /* Looks them up by their names with the prefix PMPI_.  `find` returns the address of a name, or null. */
 struct commlens_mpi commlens_find_mpi(void* (*find)(const char* name));
 
-/* Collective: returns 0 when *newcomm is a duplicate of *comm, or -1.  Both point to handles of the MPI library. */
+/* Collective: returns 0 when *newcomm is a duplicate of *comm, or -1, also after MPI_Finalize, and before MPI_Init if
+ * the library has no sessions.  Both point to handles of the MPI library. */
 int commlens_duplicate(const struct commlens_mpi* mpi, const void* comm, void* newcomm);
 
 /* The same for Fortran handles. */

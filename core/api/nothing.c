@@ -8,6 +8,9 @@
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/api/duplicate.h"
 #pragma GCC visibility push(default)
@@ -45,8 +48,26 @@ int commlens_watch_size(commlens_watch_t watch) { return 0; }
 int commlens_watch_read(commlens_watch_t watch, unsigned long* messages, unsigned long* bytes) { return 0; }
 void commlens_watch_free(commlens_watch_t watch) {}
 
-/* The only function with an effect: the program goes on with the communicator.  MPI is where the program has it. */
-static void* find_mpi(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+enum { path_size = 4096 };
+
+/* Stores the path of the first MPI library. */
+static int note_mpi(struct dl_phdr_info* object, size_t size, void* path) {
+  const char* const slash = strrchr(object->dlpi_name, '/');
+  if (strncmp(slash == 0 ? object->dlpi_name : slash + 1, "libmpi", 6) != 0) return 0;
+  return snprintf(path, path_size, "%s", object->dlpi_name) < path_size;
+}
+
+/* The only function with an effect: the program goes on with the communicator.  MPI is where the program has it, or was
+ * loaded for a plugin only (RTLD_LOCAL), as Python does for mpi4py. */
+static void* find_mpi(const char* name) {
+  char path[path_size];
+  void* found = dlsym(RTLD_DEFAULT, name);
+  void* const library = found == 0 && dl_iterate_phdr(note_mpi, path) != 0 ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : 0;
+  if (library == 0) return found;
+  found = dlsym(library, name);
+  dlclose(library);
+  return found;
+}
 
 int commlens_reorder(const void* comm, void* newcomm) {
   const struct commlens_mpi mpi = commlens_find_mpi(find_mpi);

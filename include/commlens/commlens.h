@@ -160,7 +160,8 @@ COMMLENS_API void commlens_watch_free(commlens_watch_t watch);
  * The program frees the new communicator; `comm` remains.
  *
  * Returns 1 if the order is another one, 0 if *newcomm is a duplicate, or -1 if there is no new communicator because
- * MPI has returned an error or there is no MPI; *newcomm is then unchanged. */
+ * MPI has returned an error or there is no MPI, also after MPI_Finalize, and before MPI_Init unless the library has
+ * sessions; *newcomm is then unchanged. */
 COMMLENS_API int commlens_reorder(const void* comm, void* newcomm);
 
 #ifdef __cplusplus

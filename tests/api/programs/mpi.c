@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Stands in for an MPI library: with handles that are integers, or pointers (-DPOINTERS), and as Open MPI (-DOPEN_MPI).
- * Each call is a line on stdout.  A duplicate of handle n is n + 100. */
+ * Each call is a line on stdout.  A duplicate of handle n is n + 100.  As before MPI_Init (-DEARLY) or after
+ * MPI_Finalize
+ * (-DLATE), and with sessions (-DSESSIONS). */
 #include <stdio.h>
 
 #ifdef POINTERS
@@ -15,6 +17,28 @@ typedef int handle;
 #endif
 #ifdef OPEN_MPI
 char ompi_mpi_comm_world[64];
+#endif
+
+#if defined(EARLY) || defined(LATE) || defined(SESSIONS)
+int PMPI_Initialized(int* flag) {
+#ifdef EARLY
+  *flag = 0;
+#else
+  *flag = 1;
+#endif
+  return 0;
+}
+int PMPI_Finalized(int* flag) {
+#ifdef LATE
+  *flag = 1;
+#else
+  *flag = 0;
+#endif
+  return 0;
+}
+#endif
+#ifdef SESSIONS
+int PMPI_Session_init(void) { return 0; }
 #endif
 
 int PMPI_Comm_test_inter(handle comm, int* flag) {

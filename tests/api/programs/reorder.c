@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls commlens_reorder() for handles 1 to 4 and 0, also as Fortran does, with what lies behind the new handle. */
+ * Calls commlens_reorder() for handles 1 to 4 and 0, also as Fortran does, with what lies behind the new handle.  With
+ * an argument, it first loads this MPI library for itself only, as Python does. */
 #include <commlens/commlens.h>
+#include <dlfcn.h>
 #include <stdio.h>
 
 #ifdef POINTERS
@@ -17,7 +19,8 @@ typedef int handle;
 
 void commlens_reorder_f_(const int* comm, int* newcomm, int* outcome);
 
-int main(void) {
+int main(int argc, char** argv) {
+  if (argc > 1 && dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) == 0) return 1;
   for (int n = 1; n <= 5; ++n) {
     struct {
       handle before, made, behind;
