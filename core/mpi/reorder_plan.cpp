@@ -104,7 +104,7 @@ Balance balance_of(const NewOrder& order, const std::vector<MemberFacts>& all, T
   std::uint64_t split = ~std::uint64_t{0};
   for (const MemberFacts& facts : all) {
     split = std::min(split, facts.split_ns);  // the last member to arrive has waited for nobody
-    balance.communicating_s += static_cast<double>(facts.in_mpi_ns) * 1e-9 / static_cast<double>(all.size());
+    balance.communicating_s += static_cast<double>(facts.communicating_ns) * 1e-9 / static_cast<double>(all.size());
   }
   const Ns spent = TickScale::since_start().ns(now() - begin);
   balance.cost_s = static_cast<double>(spent + split) * 1e-9;
@@ -158,7 +158,7 @@ std::optional<ReorderStatement> own_statement(std::uint32_t comm, int size) noex
   const Traffic traffic = traffic_since_mark(statement.members, statement.are_inside_known);
   state_partners(traffic.bytes, static_cast<std::size_t>(statement.members.rank), statement);
   static const CpuPlace place = place_of(job.cpus);
-  statement.facts.in_mpi_ns = TickScale::since_start().ns(traffic.in_mpi);
+  statement.facts.communicating_ns = TickScale::since_start().ns(traffic.communicating);
   statement.facts.node = own_node();
   statement.facts.socket = place.socket;
   statement.facts.numa = place.numa;

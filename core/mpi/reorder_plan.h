@@ -17,7 +17,7 @@ namespace [[gnu::visibility("hidden")]] commlens {
 struct MemberFacts {
   std::uint64_t partners;  // how many PartnerBytes follow
   std::uint64_t to_all;    // bytes that it has exchanged with each other member
-  std::uint64_t in_mpi_ns, split_ns;
+  std::uint64_t communicating_ns, split_ns;
   std::uint64_t node;  // identity of its host name
   std::int32_t socket, numa, complex, unused;
 };

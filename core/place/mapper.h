@@ -45,7 +45,7 @@ NewOrder better_order(const RoleTraffic& traffic, const SlotTree& slots, std::ui
 struct Balance {
   double before, after;       // as in NewOrder
   double cost_s;              // time of the search, and of making a communicator
-  double communicating_s;     // time that a process has spent in MPI while the traffic was counted
+  double communicating_s;     // time that a process has spent in communication while the traffic was counted
   unsigned long min_percent;  // COMMLENS_REORDER_MIN_GAIN
 };
 

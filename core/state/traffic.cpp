@@ -3,12 +3,16 @@
 
 #include <atomic>
 #include <initializer_list>
+#include <iterator>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "core/hot/key.h"
 #include "core/hot/regions.h"
 #include "core/hot/thread.h"
+#include "generated/procedures.h"
 
 namespace commlens {
 namespace {
@@ -33,6 +37,14 @@ Number since(Number now, Number mark) noexcept {
   return now >= mark ? now - mark : now;
 }
 
+bool communicates(std::uint32_t op) noexcept {
+  const std::string_view klass = op < std::size(op_facts) ? op_facts[op].klass : "";
+  for (const std::string_view one : {"p2p", "collective", "neighbor", "rma", "completion"}) {
+    if (klass == one) return true;
+  }
+  return false;
+}
+
 Traffic traffic_so_far(const MemberRanks& members, bool are_inside_known) {
   Traffic sum;
   sum.bytes.resize(members.world.size());
@@ -46,7 +58,9 @@ Traffic traffic_so_far(const MemberRanks& members, bool are_inside_known) {
   } else {
     add(Flow::share);
   }
-  each_cell(this_thread().table, [&sum](const Cell& cell) { sum.in_mpi += cell.time; });
+  each_cell(this_thread().table, [&sum](const Cell& cell) {
+    if (communicates(op_of_key(cell.key))) sum.communicating += cell.time;
+  });
   return sum;
 }
 
@@ -59,7 +73,7 @@ Traffic traffic_since_mark(const MemberRanks& members, bool are_inside_known) {
   if (mark == marks().end() || mark->second.cleared != clears.load()) return now;
   const Traffic& then = mark->second.traffic;
   for (std::size_t i = 0; i < now.bytes.size(); ++i) now.bytes[i] = since(now.bytes[i], then.bytes[i]);
-  now.in_mpi = since(now.in_mpi, then.in_mpi);
+  now.communicating = since(now.communicating, then.communicating);
   return now;
 }
 

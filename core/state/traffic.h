@@ -13,7 +13,9 @@ namespace commlens {
 struct Traffic {
   // For each member, the bytes sent to it, read from it, and of its blocks in collectives; in any communicator.
   std::vector<std::uint64_t> bytes;
-  Ticks in_mpi = 0;  // time of the calling thread in MPI calls
+  // Time of the calling thread in messages, collectives, one-sided calls and completions: what another order may
+  // shorten. Making communicators and files are no part of it.
+  Ticks communicating = 0;
 };
 
 // Counts from the last mark of the communicator, or from the beginning of the process or the last commlens_reset().
