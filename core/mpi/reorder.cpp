@@ -66,13 +66,20 @@ struct Asked {
   bool have_all_said;  // the same on all members: each had a statement
 };
 
+// Of a call in progress; or of one that an error handler has left, in the first MPI call, by an exception or a jump.
+// The thread's next call frees it.
+__thread ReorderStatement* unfinished;
+
 COMMLENS_APART Asked asked(const CommView& view, const Grid& grid) noexcept {
   const QuietFloatingPoint quiet;
   Asked call{nullptr, 0, false, false};
+  delete unfinished;
+  unfinished = nullptr;
   if (view.index != 0 && !view.inter && grid.is_kept) {
     std::optional<ReorderStatement> own = own_statement(view.index, view.size);
     if (own) call.statement = new (std::nothrow) ReorderStatement(std::move(*own));
   }
+  unfinished = call.statement;
   call.when = now();
   return call;
 }
@@ -109,7 +116,7 @@ COMMLENS_APART ReorderPlan plan_within(MPI_Comm part, Asked& call) noexcept {
     mark(call.statement->members, call.are_inside_known);
   }
   delete call.statement;
-  call.statement = nullptr;
+  call.statement = unfinished = nullptr;
   api.Comm_free(&part);
   return plan;
 }
@@ -131,7 +138,9 @@ COMMLENS_APART void reordered_now(const Asked& call, const ReorderPlan& plan, MP
 }
 
 COMMLENS_APART int gave_up(const Asked& call) noexcept {
-  delete call.statement;
+  if (unfinished != call.statement) return failed;  // the error handler has called commlens_reorder()
+  delete unfinished;
+  unfinished = nullptr;
   return failed;
 }
 

@@ -36,6 +36,14 @@ bool is_shape(Flow flow) noexcept {
   return flow == Flow::one_to_all || flow == Flow::all_to_one || flow == Flow::all_to_all;
 }
 
+// Only their counts need the members of a communicator: others name the process.
+bool has_shapes(std::uint32_t comm) {
+  bool found = false;
+  each_peer(
+      [&](const PeerCell& cell) { found = found || (comm_of_peer(cell.key) == comm && is_shape(flow_of(cell.key))); });
+  return found;
+}
+
 // For collectives with the same block size for all peers: calls visit(rank, messages, bytes) for each peer.
 template <class Visit>
 void each_share(const PeerCell& cell, const MemberRanks& members, Visit visit) {
@@ -69,7 +77,7 @@ std::vector<PeerCell> cells_of(const Selection& selection, const MemberRanks& me
 void ask_for_members(std::optional<MemberRanks> (*ask)(std::uint32_t)) noexcept { members_of = ask; }
 
 void remember_members(std::uint32_t comm) noexcept try {
-  if (!is_watched.load(std::memory_order_relaxed)) return;
+  if (!is_watched.load(std::memory_order_relaxed) || !has_shapes(comm)) return;
   const std::lock_guard<std::mutex> lock(mutex);
   find_members(comm);
 } catch (const std::bad_alloc&) {
