@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,6 +112,34 @@ def test_blocks_of_collectives_count(mpi: Mpi, matrix: str) -> None:
     assert all(are_together(step) for step in steps(done))
 
 
+def messages_by_procedure(done: Result) -> Counter[str]:
+    """Return the messages between processes that the profile attributes to each procedure."""
+    rows = done.open().rows(
+        "SELECT op.name AS op, SUM(messages) AS messages FROM peer JOIN op ON op.id = peer.op "
+        "JOIN flow ON flow.id = peer.flow "
+        "WHERE flow.name NOT IN ('share', 'one_to_all', 'all_to_one', 'all_to_all') GROUP BY 1"
+    )
+    return Counter({row["op"]: row["messages"] for row in rows})
+
+
+@pytest.mark.parametrize("what", ["", "cart"])
+def test_no_message_of_the_call_is_counted(mpi: Mpi, what: str) -> None:
+    """Three calls that each make another order: only the messages of the program itself are there three times."""
+    if mpi.family != "openmpi":
+        pytest.skip("only Open MPI shows the messages inside MPI calls")
+    everywhere = {**ANY_GAIN, "COMMLENS_MATRIX": "all"}
+    found = []
+    for patterns in ("halves", "halves,pairs,halves"):
+        hosts = Hosts(mpi.fresh("several"), 2, 2)
+        done = run_on(mpi, hosts, program(mpi), patterns, what, everywhere=everywhere)
+        assert all(are_together(step) for step in steps(done))
+        found.append(messages_by_procedure(done))
+    once, thrice = found
+    assert once["MPI_Allgather"] > 0, "messages inside collectives are counted"
+    own = ("unknown", "MPI_Allgather")  # those of no collective, and those of tell()
+    assert thrice == once + Counter({op: 2 * once[op] for op in own})
+
+
 @pytest.mark.dealt
 def test_a_part_of_the_processes(mpi: Mpi) -> None:
     """Five of six, backwards: nobody else takes part, and one has no partner."""
@@ -188,3 +217,13 @@ def test_a_process_without_the_profiler_keeps_nobody_waiting(mpi: Mpi) -> None:
     env = {**ANY_GAIN, "COMMLENS_PATIENCE": "1"}
     done = mpi.run(4, [script, program(mpi), "halves,pairs"], env, mode="off")
     assert all(is_unchanged(step) for step in steps(done))
+
+
+@pytest.mark.parametrize("mode", ["run", "off"])
+@pytest.mark.parametrize("when", ["early", "late"])
+def test_before_and_after_mpi_there_is_no_communicator(mpi: Mpi, when: str, mode: str) -> None:
+    if when == "early" and "MPI_Session_init" in mpi.procedures:
+        pytest.skip("the library has sessions: a program may have communicators without MPI_Init")
+    done = mpi.run(2, [program(mpi), "silent", when], ANY_GAIN, mode=mode)
+    assert done.rc == 0, done
+    assert [line for line in done.lines if "MPI" in line] == ["without MPI: -1"] * 2

@@ -2,7 +2,7 @@
  * Asks for a better order of the ranks, several times.  What rank r exchanges depends on r alone, and after each call r
  * is the rank in the new communicator.
  *
- *   reorder PATTERN[,PATTERN]... [sub | cart | graph | inter | reset | alltoall]
+ *   reorder PATTERN[,PATTERN]... [sub | cart | graph | inter | reset | alltoall | early | late]
  *
  * Patterns, of 100 messages of 8,000 bytes to each partner: pairs: 2k and 2k+1.  halves: r and r + size/2.  ring.
  * silent. Each process prints at each step: "STEP OUTCOME HOST: RANK -> NEW RANK, partners on my host N of M". */
@@ -100,6 +100,13 @@ static MPI_Comm communicator(const char* what) {
   return comm;
 }
 
+/* MPI ends a program that calls it before MPI_Init or after MPI_Finalize. */
+static void call_without_mpi(void) {
+  MPI_Comm world = MPI_COMM_WORLD, made = MPI_COMM_NULL;
+  const int outcome = commlens_reorder(&world, &made);
+  printf("without MPI: %d%s\n", outcome, made == MPI_COMM_NULL ? "" : ", written");
+}
+
 /* The new communicator has the processes and the topology of the old one. */
 static void check(MPI_Comm old, MPI_Comm made, int outcome) {
   int same, kinds[2], inter;
@@ -119,6 +126,7 @@ static void check(MPI_Comm old, MPI_Comm made, int outcome) {
 int main(int argc, char** argv) {
   char patterns[256] = "";
   const char* const what = argc > 2 ? argv[2] : "";
+  if (strcmp(what, "early") == 0) call_without_mpi();
   MPI_Init(&argc, &argv);
   strncpy(patterns, argv[1], sizeof patterns - 1);
   MPI_Comm comm = communicator(what);
@@ -149,5 +157,6 @@ int main(int argc, char** argv) {
   }
   if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
   MPI_Finalize();
+  if (strcmp(what, "late") == 0) call_without_mpi();
   return 0;
 }
