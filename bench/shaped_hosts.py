@@ -3,13 +3,16 @@
 
 A host is a network namespace with a name, an address and a /dev/shm of its own. Its link to a bridge carries `rate` Mbit/s
 in each direction: `tbf` limits what leaves the host, and what the bridge delivers to it. Ranks of one host use shared
-memory, which nothing limits. All namespaces end with the script.
+memory, which nothing limits. With a delay, bench/delay.c carries the packets in place of the bridge, because kernels
+without netem cannot delay them. All namespaces end with the script.
 
     enter_namespaces()                       # starts this script again, as process 1 of namespaces of its own
     with Hosts(folder, rate=10) as hosts:
         seconds = hosts.time(openmpi(hosts, 16, default(hosts, 4)), ["./app", "64"])
 
-Root only. The kernel needs veth, bridge and tbf.
+Root only. The kernel needs veth, bridge and tbf; with a delay, TUN devices and tbf.
+
+    .venv/bin/python bench/shaped_hosts.py    # round trips between two hosts with several delays
 """
 
 from __future__ import annotations
@@ -39,15 +42,24 @@ hostname "$1"
 mount -t tmpfs tmpfs /dev/shm
 mount --bind "$3/addresses" /etc/hosts
 ip link set lo up
+{network}
+echo $$ >"$3/$1.pid.new"
+mv "$3/$1.pid.new" "$3/$1.pid"
+exec sleep infinity
+"""
+
+BRIDGED = """\
 ip link add eth0 type veth peer name "to-$1" netns "$4"
 ip address add "{network}.$2/24" dev eth0
 ip link set eth0 up
 tc qdisc add dev eth0 {shape}
 nsenter --target "$4" --net sh -c "ip link set 'to-$1' master bridge up && tc qdisc add dev 'to-$1' {shape}"
-echo $$ >"$3/$1.pid.new"
-mv "$3/$1.pid.new" "$3/$1.pid"
-exec sleep infinity
 """
+
+# The device is there already.
+DELAYED = (
+    "ip address add {network}.{number}/24 dev eth0 && ip link set eth0 up && tc qdisc add dev eth0 {shape}"
+)
 
 # Stands in for ssh: drops its options and the caller's environment, and runs a command line on a host.
 REMOTE_SHELL = """\
@@ -83,11 +95,14 @@ class Hosts:
         Bandwidth of each link in each direction, Mbit/s.
     names : list of str
         Of the hosts.
+    delay : float
+        Milliseconds that a packet takes from host to host, beside the time of its length.
     """
 
-    def __init__(self, folder: Path, rate: float, count: int = COUNT) -> None:
+    def __init__(self, folder: Path, rate: float, count: int = COUNT, delay: float = 0) -> None:
         self.folder = folder.resolve()
         self.rate = rate
+        self.delay = delay
         self.names = [f"h{number}" for number in range(1, count + 1)]
         self.remote_shell = self.folder / "remote-shell"
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -115,7 +130,8 @@ class Hosts:
         self.remote_shell.chmod(0o755)
         for words in ("link set lo up", "link add bridge type bridge", "link set bridge up"):
             subprocess.run(["ip", *words.split()], check=True)
-        script = HOST.format(network=NETWORK, shape=SHAPE.format(rate=self.rate))
+        bridged = BRIDGED.format(network=NETWORK, shape=SHAPE.format(rate=self.rate))
+        script = HOST.format(network="" if self.delay else bridged)
         for number, name in enumerate(self.names, 1):
             apart = ["unshare", "--net", "--uts", "--mount", "--ipc", "sh", "-c", script, "sh"]
             given = [name, str(number), str(self.folder), str(os.getpid())]
@@ -125,7 +141,24 @@ class Hosts:
             if any(process.poll() is not None for process in self._processes) or time.monotonic() > until:
                 raise RuntimeError("a host did not start")
             time.sleep(0.05)
+        if self.delay:
+            self._carry_packets()
         return self
+
+    def _carry_packets(self) -> None:
+        """Start the network of hosts with a delay."""
+        program = self.folder / "delay"
+        subprocess.run(["cc", "-O2", ROOT / "bench" / "delay.c", "-o", program], check=True)
+        pids = [(self.folder / f"{name}.pid").read_text(encoding="ascii").strip() for name in self.names]
+        numbers = [f"{1e3 * self.delay:.0f}", f"{1e3 * self.rate:.0f}"]
+        carrier = subprocess.Popen([program, *numbers, *pids], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._processes.append(carrier)
+        if carrier.stdout is None or carrier.stdout.readline() != b"ready\n":
+            raise RuntimeError("the hosts have no network")
+        shape = SHAPE.format(rate=self.rate)
+        for number, name in enumerate(self.names, 1):
+            script = DELAYED.format(network=NETWORK, number=number, shape=shape)
+            subprocess.run(self.on(name, ["sh", "-c", script]), check=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -208,3 +241,56 @@ def default(hosts: Hosts, per_host: int) -> list[str]:
 def seq(file: Path) -> list[str]:
     """Return the options for a file with the host of each rank, one a line."""
     return ["--map-by", "seq", "--hostfile", str(file), "--bind-to", "none"]
+
+
+ECHO = """\
+import socket
+with socket.create_server(("", 7000)) as server:
+    connection = server.accept()[0]
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while data := connection.recv(1):
+        connection.sendall(data)
+"""
+
+ASK = """\
+import socket, sys, time
+while True:
+    try:
+        connection = socket.create_connection((sys.argv[1], 7000))
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.05)
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+times = []
+for _ in range(100):
+    begin = time.perf_counter()
+    connection.sendall(b"x")
+    connection.recv(1)
+    times.append(1e3 * (time.perf_counter() - begin))
+times.sort()
+print(f"{times[0]:.2f} {times[50]:.2f}")
+"""
+
+
+def round_trip(folder: Path, delay: float) -> tuple[float, float]:
+    """Return the milliseconds of a round trip of one byte between two hosts: the shortest of 100, and the median."""
+    with (
+        Hosts(folder, 10, 2, delay) as hosts,
+        subprocess.Popen(hosts.on("h2", [sys.executable, "-c", ECHO])) as server,
+    ):
+        shortest, median = hosts.run([sys.executable, "-c", ASK, f"{NETWORK}.2"]).split()
+        server.wait(START_SECONDS)
+    subprocess.run(["ip", "link", "delete", "bridge"], check=True)
+    return float(shortest), float(median)
+
+
+def main() -> None:
+    """Print round trips with several delays: at least twice the delay."""
+    enter_namespaces()
+    for delay in (0, 1, 5, 20):
+        shortest, median = round_trip(ROOT / "build" / "delay", delay)
+        print(f"delay {delay} ms: round trip {shortest:.2f} ms, median {median:.2f} ms")
+
+
+if __name__ == "__main__":
+    main()
