@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead study scale algorithms placement hosts page fmt lint gen install clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead study scale algorithms placement reorder hosts page fmt lint gen install clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -72,6 +72,10 @@ algorithms:  ## messages of Open MPI inside each collective, by algorithm; docs/
 
 placement:   ## jobs with three placements on hosts with slow links; docs/evidence/placement.md: a quarter of an hour, as root
 	@tools/bench.sh shaped_placement.py --page
+
+reorder:     ## a stencil that turns half-way, with and without commlens_reorder(); docs/evidence/reorder.md: ten minutes, as root
+	@tools/mpis.sh
+	@tools/bench.sh shaped_reorder.py --page
 
 hosts:       ## jobs on several hosts in network namespaces, and under a real Slurm: minutes, as root
 	@tools/hosts.sh

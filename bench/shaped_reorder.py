@@ -16,7 +16,7 @@ import csv
 import random
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,14 +67,15 @@ def compile_all() -> None:
     link = [f"-L{API}", f"-Wl,-rpath,{API}", "-lcommlens-api"]
     include, source = f"-I{ROOT}/include", ROOT / "bench" / "turning.c"
     mpich = [f"-I{MPICH}/include", f"-L{MPICH}/lib", f"-Wl,-rpath,{MPICH}/lib"]
-    fortran = ["-cpp", f"-I{ROOT}/fortran", f"-J{FOLDER}", ROOT / "bench" / "turning.F90"]
+    fortran: list[str | Path] = ["-cpp", f"-I{ROOT}/fortran", f"-J{FOLDER}", ROOT / "bench" / "turning.F90"]
     sleep = ROOT / "tests" / "mpi" / "programs" / "sleep_when_idle.c"
-    for command in (
+    commands: list[list[str | Path]] = [
         ["mpicc.openmpi", "-O2", include, source, *link, "-o", FOLDER / "turning.openmpi"],
         ["cc", "-O2", include, *mpich, source, *link, "-lmpi", "-o", FOLDER / "turning.mpich"],
         ["mpifort.openmpi", "-O2", *fortran, *link, "-o", FOLDER / "turning.fortran"],
         ["cc", "-O2", "-shared", "-fPIC", sleep, "-o", FOLDER / "sleep_when_idle.so"],
-    ):
+    ]
+    for command in commands:
         subprocess.run(command, check=True)
 
 
@@ -112,12 +113,13 @@ def parsed(lines: Iterable[str]) -> Run:
     return run
 
 
-def measure(cases: Sequence[Case], hosts: Hosts, rounds: int) -> None:
-    """Run all programs without and with calls, in turns."""
+def measure(cases: Sequence[Case], hosts: Hosts, rounds: int, save: Callable[[], None]) -> None:
+    """Run all programs without and with calls, in turns, and save the times after each round."""
     for number in range(rounds):
         for case in cases:
             for every in random.Random(f"{number} {case.name}").sample((0, case.every), 2):
                 (case.calling if every else case.alone).append(launch(case, every, hosts))
+        save()
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
 
 
@@ -174,11 +176,15 @@ def main() -> None:
         return
     enter_namespaces()
     compile_all()
-    with Hosts(FOLDER / "hosts", wanted.rate) as hosts:
-        measure(CASES, hosts, wanted.rounds)
     facts = machine()
+    with Hosts(FOLDER / "hosts", wanted.rate) as hosts:
+        measure(
+            CASES,
+            hosts,
+            wanted.rounds,
+            lambda: save_raw(CASES, wanted.rate, facts) if wanted.page else None,
+        )
     if wanted.page:
-        save_raw(CASES, wanted.rate, facts)
         write(CASES, wanted.rate, facts)
     else:
         print(page(CASES, wanted.rate, facts, around))

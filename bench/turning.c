@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A stencil on a torus of 4 x N ranks whose flow turns half-way.  Two waves of NUMBERS doubles a rank move in opposite
- * directions along the flow, one rank a step; four halos of NUMBERS / 16 doubles go to the neighbours on the torus.  The
- * flow is along the columns first, which are ranks r, r + 4, ..., and along the diagonals then.  After every EVERY steps
- * the program calls commlens_reorder() and moves its data; 0: never.  A wave in the wrong place shows.
+ * directions along the flow, one rank a step; four halos of NUMBERS / 16 doubles go to the neighbours on the torus. The
+ * flow is along the columns first, which are ranks r, r + 4, ..., and along the diagonals then.  After every EVERY
+ * steps the program calls commlens_reorder() and moves its data; 0: never.  A wave in the wrong place shows.
  *
  *   turning NUMBERS STEPS EVERY
  *
@@ -60,8 +60,8 @@ static void step(int right, int down) {
   for (int i = 0; i < 4; ++i) check(halos[i], numbers / 16, around[i], "halo");
 }
 
-/* Each process gives the waves of its old rank to the process that has this rank now.  It asks for the source: MPICH 5.0.2
- * hangs on hosts with networks when the source is MPI_ANY_SOURCE. */
+/* Each process gives the waves of its old rank to the process that has this rank now.  It asks for the source:
+ * MPICH 5.0.2 hangs on hosts with networks when the source is MPI_ANY_SOURCE. */
 static void move_to(MPI_Comm made) {
   const int old = rank;
   int before[most_ranks], source = 0;
