@@ -49,6 +49,7 @@ enum class Option {
   iterations,
   metric_series,
   threads,
+  counters,
   pcontrol,
 };
 
@@ -86,8 +87,9 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
     {"COMMLENS_METRIC_SERIES", "metric_series", "0", OptionType::number_, false, ""},
     {"COMMLENS_THREADS", "threads", "sum", OptionType::choice_, false, "sum each"},
+    {"COMMLENS_COUNTERS", "counters", "", OptionType::text_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 34;
+inline constexpr int option_count = 35;
 
 }  // namespace commlens

@@ -355,6 +355,31 @@ struct MetricSeries {
   }
 };
 
+struct EventCount {
+  static constexpr char table[] = "event_count";
+  static constexpr char values[] = "(\"metric\", \"region\", \"comm\", \"op\", \"rank\", \"count\", \"enabled_ns\", \"running_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+  Integer metric;
+  Integer region;
+  Integer comm;
+  Integer op;
+  Integer rank;
+  Integer count;
+  Integer enabled_ns;
+  Integer running_ns;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("event_count.metric", metric);
+    visit("event_count.region", region);
+    visit("event_count.comm", comm);
+    visit("event_count.op", op);
+    visit("event_count.rank", rank);
+    visit("event_count.count", count);
+    visit("event_count.enabled_ns", enabled_ns);
+    visit("event_count.running_ns", running_ns);
+  }
+};
+
 struct Tag {
   static constexpr char table[] = "tag";
   static constexpr char values[] = "(\"region\", \"name\", \"value\") VALUES (?, ?, ?)";

@@ -140,9 +140,9 @@ inline constexpr char tables_sql[] =
   PRIMARY KEY (region, rank, slot)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE metric ( -- Numbers that the application recorded, by name and unit (commlens_metric).
+    R"sql(CREATE TABLE metric ( -- Numbers that the application recorded (commlens_metric), by name and unit, and events that the kernel counted (COMMLENS_COUNTERS).
   id INTEGER PRIMARY KEY, -- Number within this file.
-  name TEXT, -- Name that the application set.
+  name TEXT, -- Name that the application set, or of the event as in COMMLENS_COUNTERS.
   unit TEXT -- Its unit, or empty. The same name with another unit is another metric.
 );
 )sql"
@@ -172,6 +172,18 @@ inline constexpr char tables_sql[] =
   iteration INTEGER, -- As in region_time.
   value REAL, -- The value, in the unit of the metric.
   PRIMARY KEY (metric, rank, thread, number)
+) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE event_count ( -- What the processor and the kernel counted (COMMLENS_COUNTERS), by code region, and by procedure and communicator; outside MPI both are 0. The rows of a process add up to all that was counted. Empty unless the option is set, and in a profile of summary detail.
+  metric INTEGER REFERENCES metric(id), -- The event: the metric that has its name.
+  region INTEGER REFERENCES region(id), -- Innermost region, or 0.
+  comm INTEGER REFERENCES comm(id), -- The communicator of the call; 0 outside MPI.
+  op INTEGER REFERENCES op(id), -- The MPI procedure; 0 outside MPI.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  count INTEGER, -- Events that were counted, of all threads, in the unit of the metric.
+  enabled_ns INTEGER, -- [ns] Time for which they were to be counted: that in which the thread ran.
+  running_ns INTEGER, -- [ns] Time for which they were counted. If it is less than enabled_ns, the processor had too few counters, and the kernel took turns. The number of events is then about count * enabled_ns / running_ns, as in view event.
+  PRIMARY KEY (metric, region, comm, op, rank)
 ) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE tag ( -- Tags that the application attached to regions with commlens_tag(): COMP, IO. A tag has one row per value.
@@ -432,6 +444,8 @@ inline constexpr char bare_tables_sql[] =
     R"sql(CREATE TABLE metric_value (metric INTEGER REFERENCES metric(id),region INTEGER REFERENCES region(id),execution INTEGER,iteration INTEGER,rank INTEGER REFERENCES rank(rank),count INTEGER,sum REAL,min REAL,max REAL,last REAL,not_finite INTEGER,PRIMARY KEY (metric, region, execution, iteration, rank)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE metric_series (metric INTEGER REFERENCES metric(id),rank INTEGER REFERENCES rank(rank),thread INTEGER,number INTEGER,time_ns INTEGER,region INTEGER REFERENCES region(id),execution INTEGER,iteration INTEGER,value REAL,PRIMARY KEY (metric, rank, thread, number)) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE event_count (metric INTEGER REFERENCES metric(id),region INTEGER REFERENCES region(id),comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),rank INTEGER REFERENCES rank(rank),count INTEGER,enabled_ns INTEGER,running_ns INTEGER,PRIMARY KEY (metric, region, comm, op, rank)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE tag (region INTEGER REFERENCES region(id),name TEXT,value TEXT,PRIMARY KEY (region, name, value)) WITHOUT ROWID;
 )sql"
@@ -705,6 +719,18 @@ WITH RECURSIVE walk(region, depth, path) AS (
   SELECT region.id, walk.depth + 1, CASE walk.path WHEN '' THEN region.name ELSE walk.path || '/' || region.name END
     FROM region JOIN walk ON region.parent = walk.region)
 SELECT region, depth, path FROM walk;
+)sql"
+    R"sql(CREATE VIEW event AS -- Table event_count with names, and with the estimated number of events.
+SELECT metric.name AS event, metric.unit AS unit, event_count.region AS region, region_path.path AS path,
+       CASE event_count.op WHEN 0 THEN NULL ELSE comm.name END AS communicator,
+       CASE event_count.op WHEN 0 THEN NULL ELSE op.name END AS operation, rank, "count",
+       CASE WHEN enabled_ns <= running_ns THEN 1.0 * "count" WHEN running_ns > 0 THEN 1.0 * "count" * enabled_ns / running_ns END AS events,
+       1.0 * running_ns / NULLIF(enabled_ns, 0) AS counted
+  FROM event_count
+       JOIN metric ON metric.id = event_count.metric
+       JOIN region_path ON region_path.region = event_count.region
+       JOIN comm ON comm.id = event_count.comm
+       JOIN op ON op.id = event_count.op;
 )sql"
     R"sql(CREATE VIEW region_rank AS -- Totals of every code region on every rank that entered it. Region 0 is the time of the process from MPI_Init to MPI_Finalize.
 SELECT CAST(0 AS INTEGER) AS region, rank, 1 AS calls, app_ns AS time_ns, NULL AS exclusive_ns, mpi_ns,

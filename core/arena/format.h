@@ -43,8 +43,9 @@ enum class Kind : std::uint32_t {
   samples = 11,   // an array of SampleChunk (hot/samples.h)
   messages = 12,  // an array of MessageChunk (hot/messages.h)
   series = 13,    // a Series and its values (hot/series.h), of the thread with this number
+  events = 14,    // an array of EventCell (state/events.h), like cells
 };
-inline constexpr Kind last_kind = Kind::series;
+inline constexpr Kind last_kind = Kind::events;
 
 // Why the process ended, as far as it could record that.  A fatal signal is stored as `signal` plus its number.
 enum class State : std::uint32_t {

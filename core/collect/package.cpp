@@ -154,6 +154,17 @@ void write(WireWriter& out, const CountedRegions& regions, const TickScale& scal
   }
 }
 
+// Their times are those of the kernel, in nanoseconds.
+void write(WireWriter& out, const EventSums& events) {
+  out.number(events.size());
+  for (const auto& [at, sum] : events) {
+    const auto [key, metric] = at;
+    for (const std::uint64_t n : {metric, std::uint64_t{region_of_key(key)}, std::uint64_t{comm_of_key(key)},
+                                  std::uint64_t{op_of_key(key)}, sum.count, sum.enabled, sum.running})
+      out.number(n);
+  }
+}
+
 // Writes peers in the order in which the reader of a profile looks for them.  Slices are converted to the width that
 // all ranks use.
 void write(WireWriter& out, const Peers& peers, Ticks slice_width) {
@@ -190,6 +201,7 @@ struct Referenced {
       comms[p.comm] = 1;
     }
     for (const auto& [at, sum] : counted.peers) comms[comm_of_peer(at.first)] = 1;
+    for (const auto& [at, sum] : counted.events) comms[comm_of_key(at.first)] = 1;
     for (const StratumSamples& stratum : counted.samples) comms[comm_of_key(stratum.key)] = 1;
     for (const ChannelSamples& channel : counted.messages) comms[comm_of_channel(channel.key)] = 1;
     // Communicators that the application created are sent even if it never used them; MPI_COMM_SELF and sets only if it
@@ -225,6 +237,7 @@ class Package {
     write_positions();
     write(out_, counted_.regions, scale_);
     write_series();
+    write(out_, is_summary_ ? EventSums() : counted_.events);
     write(out_, is_summary_ ? Peers() : counted_.peers, slices.width);
     write_samples();
     write_channels();

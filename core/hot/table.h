@@ -64,11 +64,13 @@ struct RegionCell;
 struct MetricCell;
 struct LoopCell;
 struct PeerCell;
+struct EventCell;
 Cell* add_cell(TableOf<Cell>& table, Key key, Site site) noexcept;
 RegionCell* add_cell(TableOf<RegionCell>& table, Key key, Site site) noexcept;
 MetricCell* add_cell(TableOf<MetricCell>& table, Key key, Site site) noexcept;
 LoopCell* add_cell(TableOf<LoopCell>& table, Key key, Site site) noexcept;
 PeerCell* add_cell(TableOf<PeerCell>& table, Key key, Site site) noexcept;  // state/peers.cpp
+EventCell* add_cell(TableOf<EventCell>& table, Key key, Site site) noexcept;
 
 // Returns the cell of (key, site), or null.
 template <class C>

@@ -75,7 +75,8 @@ inline void begin_call(CurrentCall& call, std::uint64_t comm, Ticks since, Site 
   call.comm_by = comm_by;
 }
 
-struct Regions;  // hot/regions.h
+struct Regions;       // hot/regions.h
+struct ThreadEvents;  // state/events.h
 
 // The slices that a thread has logged (state/slices.h).
 inline constexpr Ticks first_slice_width = Ticks{1} << 23;  // 8.4 ms, or 3.5 ms with a TSC of 2.4 GHz
@@ -134,10 +135,11 @@ struct Thread {
   TableOf<PeerCell> peers;
   CallCache* call_cache = &CallCache::none;
   PathCache* paths = &PathCache::none;
-  PeerCell nobody;    // dummy cell for calls without a message
-  Thread* next;       // list of all threads, for collection
-  Thread* next_idle;  // list of those whose thread has ended
-  bool has_ended;     // the thread has ended, and no later one has taken this over yet
+  PeerCell nobody;       // dummy cell for calls without a message
+  Thread* next;          // list of all threads, for collection
+  Thread* next_idle;     // list of those whose thread has ended
+  bool has_ended;        // the thread has ended, and no later one has taken this over yet
+  ThreadEvents* events;  // null: none are counted
   ThreadOwner owner;
 
   // The first call that ends at due() or later begins a slice; 0: never.  Other threads write it to make this thread

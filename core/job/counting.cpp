@@ -11,6 +11,7 @@
 #include "core/job/crash_copy.h"
 #include "core/job/job.h"
 #include "core/job/pcontrol.h"
+#include "core/state/events.h"
 #include "core/state/paths.h"
 #include "core/state/peers.h"
 #include "core/state/regions.h"
@@ -52,6 +53,7 @@ bool prepare_counting() noexcept try {
   choose_sampling(options().text(Option::waiting));
   choose_dialect(options().text(Option::pcontrol));
   open_arena(options().text(Option::arena_dir));
+  choose_events(options().text(Option::counters));
   if (options().on(Option::paused)) pause_counting();
   is_prepared = true;
   return true;

@@ -16,6 +16,7 @@
 #include "core/mpi/fortran_forms.h"
 #include "core/mpi/state.h"
 #include "core/process/modules.h"
+#include "core/state/events.h"
 #include "core/state/paths.h"
 
 extern "C" {
@@ -87,6 +88,7 @@ bool locate(Thread& thread, Op op, Site& site, const char* frame) noexcept {
   const Site caller = site;
   if (fortran_bindings.count != 0 && !from_fortran(op, site, frame)) return false;
   if (has_paths()) site = path_of(*thread.paths, caller, site, frame);
+  if (counts_events()) note_events(thread, event_key_outside(thread));
   return true;
 }
 

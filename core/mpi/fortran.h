@@ -36,8 +36,9 @@ extern FortranBindings fortran_bindings;
 
 // Determines where the application called MPI.  site: where the C call returns to; becomes the place where the
 // application called Fortran if that is in a binding, and a call path if there are such.  frame: of the C call.
-// Returns false if the call is not the application's own.  A Fortran binding makes the C call of its procedure, and
-// sometimes others before it for its own use: Open MPI's MPI_Alltoallv asks for the size.
+// Reads the events of the thread (state/events.h).  Returns false if the call is not the application's own.  A Fortran
+// binding makes the C call of its procedure, and sometimes others before it for its own use: Open MPI's MPI_Alltoallv
+// asks for the size.
 bool locate(Thread& thread, Op op, Site& site, const char* frame) noexcept;
 
 }  // namespace commlens

@@ -28,6 +28,7 @@
 #include "core/mpi/pml_hook.h"
 #include "core/mpi/wrap.h"
 #include "core/process/symbols.h"
+#include "core/state/events.h"
 #include "core/state/messages.h"
 #include "core/state/online.h"
 #include "core/state/paths.h"
@@ -47,9 +48,9 @@ bool must_locate_calls = false;
 
 void update_calls() noexcept {
   const bool has_binding = fortran_bindings.count != 0;
-  const bool are_plain = !has_binding && clock_is_tsc && site_mask != 0 && !matrix_choice.inside;
+  const bool are_plain = !has_binding && clock_is_tsc && site_mask != 0 && !matrix_choice.inside && !counts_events();
   __atomic_store_n(&calls_are_plain, are_plain, __ATOMIC_RELAXED);
-  must_locate_calls = has_binding || has_paths();
+  must_locate_calls = has_binding || has_paths() || counts_events();
 }
 JobGroups job_groups;
 
@@ -97,6 +98,17 @@ Ticks estimated_call() noexcept {
   return best / calls;
 }
 
+// The same for what the two readings of events add (COMMLENS_COUNTERS).
+Ticks estimated_events() noexcept {
+  Ticks best = ~Ticks{0};
+  for (int i = 0; i < 32; ++i) {
+    const Ticks begin = now();
+    note_events(this_thread(), make_key(0, 0, 0, uncounted_region));
+    best = std::min(best, now() - begin);
+  }
+  return 2 * best;
+}
+
 // MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the newest first.  Ours is the oldest, so its callback
 // runs after those of the application, which may communicate.
 bool has_finalize_callback = false;
@@ -129,7 +141,7 @@ void begin(Ticks before, Ticks after) {
   if (sched_getaffinity(0, sizeof job.cpus, &job.cpus) != 0) CPU_ZERO(&job.cpus);
   if (getcwd(job.directory, sizeof job.directory) == nullptr) job.directory[0] = '\0';
   if (job.rank == 0) say_warnings();
-  job.own_call = estimated_call();
+  job.own_call = estimated_call() + (counts_events() ? estimated_events() : 0);
   job.ready = true;
   job.began = std::time(nullptr);
   job.constants = {MPI_ANY_SOURCE, MPI_PROC_NULL, MPI_ANY_TAG};

@@ -7,6 +7,7 @@
 
 #include "core/job/pcontrol.h"
 #include "core/mpi/wrap.h"
+#include "core/state/events.h"
 
 namespace commlens {
 namespace hand {
@@ -19,6 +20,11 @@ void aborting(MPI_Comm comm, int errorcode) noexcept;
 void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept;
 void session_ending() noexcept;
 
+// Leaves out the events of a call that begins the measurement: they are not between MPI_Init and MPI_Finalize.
+inline void leave_out_events(Call& call) noexcept {
+  if (counts_events()) note_events(call.thread(), make_key(0, 0, 0, uncounted_region));
+}
+
 template <class Next, class... Arguments>
 int init(Next next, Op op, Site caller, Arguments... arguments) {
   Call call(op, caller);
@@ -27,6 +33,7 @@ int init(Next next, Op op, Site caller, Arguments... arguments) {
   const Ticks before = now();
   const int rc = next(arguments...);
   if (rc == MPI_SUCCESS) initialised(before, now());
+  leave_out_events(call);
   return rc;
 }
 
@@ -50,6 +57,7 @@ int session_init(Next next, Op op, Site caller, MPI_Info info, MPI_Errhandler er
   const Ticks before = now();
   const int rc = next(info, errhandler, session);
   if (rc == MPI_SUCCESS) session_began(bits(*session), before, now());
+  leave_out_events(call);
   return rc;
 }
 

@@ -25,11 +25,11 @@ extern RequestTable requests;
 extern Site site_mask;  // all ones, or 0 when call sites are off
 
 // True if a call needs no checks at its beginning.  Then there is no Fortran binding, the clock is the time stamp
-// counter, call sites are recorded, and messages inside collectives are not.
+// counter, call sites are recorded, and neither messages inside collectives nor events are.
 extern bool calls_are_plain;
 inline bool are_calls_plain() noexcept { return __atomic_load_n(&calls_are_plain, __ATOMIC_RELAXED); }
-// False if the call site is the return address of the wrapper: there is no Fortran binding, and there are no call
-// paths.
+// False if the call site is the return address of the wrapper: there is no Fortran binding, there are no call
+// paths, and no events are counted.
 extern bool must_locate_calls;
 void update_calls() noexcept;  // updates both; call after any of these has changed
 

@@ -457,6 +457,22 @@ void fill_series(Database& db, const Profile& profile) {
   }
 }
 
+void fill_events(Database& db, const Profile& profile) {
+  Insert<rows::EventCount> insert(db);
+  for (const Profile::EventRow& r : profile.event_rows) {
+    rows::EventCount row;
+    row.metric = r.metric;
+    row.region = r.region;
+    row.comm = r.comm;
+    row.op = r.op;
+    row.rank = r.rank;
+    row.count = r.count;
+    row.enabled_ns = r.enabled;
+    row.running_ns = r.running;
+    insert(row);
+  }
+}
+
 rows::Scope row_of(const Profile& profile, const Profile::Line& line, std::size_t id) {
   rows::Scope row;
   row.id = id;
@@ -522,6 +538,7 @@ void fill_regions(Database& db, const Profile& profile) {
   fill_loops(db, profile);
   fill_metric_values(db, profile);
   fill_series(db, profile);
+  fill_events(db, profile);
 }
 
 void fill_peers(Database& db, const Profile& profile) {

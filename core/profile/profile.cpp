@@ -219,6 +219,7 @@ bool Profile::read(WireReader& in, RankData& data) {
   read_last_calls(in, data);
   read_regions(in, data);
   read_series(in, data);
+  read_events(in, data);
   read_peers(in, data);
   read_samples(in, data);
   read_channels_of(in, data);
@@ -311,6 +312,10 @@ bool Profile::add(const char* bytes, std::size_t size) {
   add_cells(data);
   add_threads(data, region_numbers);
   for (Slice& slice : data.slices) slice.comm = slice.op == region_op ? region_at(slice.comm) : comm_at(slice.comm);
+  for (EventRow& row : data.event_rows) {  // add_regions() has numbered the rest
+    row.comm = comm_at(row.comm);
+    event_rows.push_back(row);
+  }
   slice_ns = std::max(slice_ns, data.slice_ns);
   rank_slices_.emplace_back(data.slice_ns, std::move(data.slices));
   slices_folded = slices_folded || data.slices_folded;

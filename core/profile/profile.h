@@ -112,6 +112,14 @@ class Profile : public Catalogue {
     std::uint64_t calls, open;
     Ns time, nested, mpi;
   };
+  // Events of one kind on one rank: outside MPI if op is 0.
+  struct EventRow {
+    std::uint32_t metric;  // index
+    std::uint32_t region, comm, op;
+    int rank;
+    std::uint64_t count;
+    Ns enabled, running;
+  };
 
   // Messages of one flow and size between a rank and a peer, or of one shape of collective.
   struct PeerRow {
@@ -201,6 +209,7 @@ class Profile : public Catalogue {
   std::vector<ThreadRow> threads;                 // by (rank, thread)
   std::vector<ThreadCell> thread_cells;           // by (key, rank, thread)
   std::vector<ThreadRegion> thread_regions;       // by (region, rank, thread)
+  std::vector<EventRow> event_rows;               // by (metric, region, communicator, procedure, rank)
   std::vector<PeerRow> peer_rows;   // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
   std::vector<SampleRow> samples;   // of the ranks of this block
   ChannelEnds channels;             // of the ranks of this block
@@ -239,6 +248,7 @@ class Profile : public Catalogue {
     std::vector<MetricFacts> metrics;
     std::vector<MetricRow> metric_rows;
     std::vector<SeriesRow> series_rows;
+    std::vector<EventRow> event_rows;
     std::vector<TagFacts> tags;
     std::vector<NoticeText> notices;
   };
@@ -253,6 +263,7 @@ class Profile : public Catalogue {
   static void read_last_calls(WireReader& in, RankData& data);
   static void read_regions(WireReader& in, RankData& data);
   static void read_series(WireReader& in, RankData& data);
+  static void read_events(WireReader& in, RankData& data);
   static void read_peers(WireReader& in, RankData& data);
   static void read_samples(WireReader& in, RankData& data);
   static void read_channels_of(WireReader& in, RankData& data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a profile about regions and metrics.
+// The rows of a profile about regions, metrics and events.
 #include <algorithm>
 #include <tuple>
 
@@ -78,6 +78,17 @@ void Profile::read_series(WireReader& in, RankData& data) {
   }
 }
 
+void Profile::read_events(WireReader& in, RankData& data) {
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    EventRow row{};
+    row.rank = data.rank.facts.rank;
+    for (std::uint32_t* const field : {&row.metric, &row.region, &row.comm, &row.op})
+      *field = static_cast<std::uint32_t>(in.number());
+    for (std::uint64_t* const field : {&row.count, &row.enabled, &row.running}) *field = in.number();
+    data.event_rows.push_back(row);
+  }
+}
+
 void Profile::add_regions(RankData& data, const std::vector<std::uint32_t>& numbers) {
   const auto number = [&numbers](std::uint32_t n) { return n < numbers.size() ? numbers[n] : 0; };
   std::vector<std::uint32_t> metric_numbers{0};
@@ -94,16 +105,27 @@ void Profile::add_regions(RankData& data, const std::vector<std::uint32_t>& numb
   };
   number_metrics(data.metric_rows);
   number_metrics(data.series_rows);
+  number_metrics(data.event_rows);
   take(region_rows, data.region_rows);
   take(loop_rows, data.loop_rows);
   take(loop_bins, data.loop_bins);
   take(metric_rows, data.metric_rows);
   take(series_rows, data.series_rows);
+  for (EventRow& row : data.event_rows) row.region = number(row.region);
 }
 
 void Profile::settle_regions(const Dictionary::Numbers& numbers) {
   for (MetricRow& row : metric_rows) row.metric = numbers.metrics[row.metric];
   for (SeriesRow& row : series_rows) row.metric = numbers.metrics[row.metric];
+  for (EventRow& row : event_rows) {
+    row.metric = numbers.metrics[row.metric];
+    row.region = numbers.regions[row.region];
+    row.comm = numbers.comms[row.comm];
+    has_comm[row.comm] = 1;
+  }
+  std::sort(event_rows.begin(), event_rows.end(), [](const EventRow& a, const EventRow& b) {
+    return std::tie(a.metric, a.region, a.comm, a.op, a.rank) < std::tie(b.metric, b.region, b.comm, b.op, b.rank);
+  });
   const auto settle = [&numbers](auto& all, auto before) {
     for (auto& row : all) row.within.region = numbers.regions[row.within.region];
     std::sort(all.begin(), all.end(), before);

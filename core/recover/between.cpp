@@ -55,6 +55,14 @@ void subtract_peer(PeerSum& now, const PeerSum& before) {
   now.bytes = rest(now.bytes, before.bytes);
 }
 
+void subtract_events(EventSum& now, const EventSum& before) {
+  now.count = rest(now.count, before.count);
+  now.enabled = rest(now.enabled, before.enabled);
+  now.running = rest(now.running, before.running);
+}
+
+bool is_empty(const EventSum& sum) { return (sum.count | sum.enabled | sum.running) == 0; }
+
 bool is_empty(const PeerSum& sum) { return (sum.messages | sum.bytes) == 0; }
 
 // Subtracts what both maps have, and removes what is empty then.
@@ -132,6 +140,7 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
     subtract_each(thread.regions.times, found->second.regions.times, subtract_sum);
   }
   subtract_series(counted.regions, earlier.regions);
+  subtract_each(counted.events, earlier.events, subtract_events);
   subtract_each(counted.peers, earlier.peers, subtract_peer);
   subtract_slices(counted.slices, earlier.slices);
   subtract_samples(counted.samples, earlier.samples);

@@ -206,6 +206,7 @@ bool Reader::read_content(const Content& content) {
   take_cells(segments);
   take_regions(segments);
   take_series(segments);
+  take_events(segments);
   take_peers(segments);
   take_samples(segments);
   take_messages(segments);

@@ -80,6 +80,7 @@ class Reader {
   void take_cells(const Segments& segments);
   void take_regions(const Segments& segments);
   void take_series(const Segments& segments);
+  void take_events(const Segments& segments);
   void take_peers(const Segments& segments);
   void take_samples(const Segments& segments);
   void take_messages(const Segments& segments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The regions and metrics of an arena.
+// The regions, metrics and events of an arena.
 #include <cmath>
 
 #include "core/recover/read.h"
@@ -72,6 +72,23 @@ void Reader::take_series(const Segments& segments) {
         counted_.regions.add(series.metric, segment.head->number, value);
       }
     });
+  });
+}
+
+void Reader::take_events(const Segments& segments) {
+  segments.each_in<EventCell>(Kind::events, [this](EventCell cell, const Segments::Segment&) {
+    if (region_of_key(cell.key) == uncounted_region) return;
+    // Outside MPI there is no procedure and no communicator, as in the key of no call.
+    const bool is_call = op_of_key(cell.key) != 0 || comm_of_key(cell.key) != 0;
+    const bool is_right = cell.site != 0 && cell.site < counted_.regions.metrics.size() && cell.count < beyond_all &&
+                          cell.enabled < beyond_all && cell.running < beyond_all && cell.key >> 63 != 0 &&
+                          is_region(region_of_key(cell.key));
+    if (is_right && is_call) cell.key = is_of_region(cell.key) ? 0 : known(cell.key);
+    if (is_right && cell.key != 0) {
+      add_events(counted_.events, cell);
+    } else {
+      is_damaged_ = true;
+    }
   });
 }
 

@@ -92,6 +92,7 @@ Counted counted_here(const Registry& registry, Ticks end) {
     }
     add_lost(t->table.overflow, own);
   }
+  counted.events = events_here();
   each_peer([&counted](const PeerCell& cell) { add_peer_to(counted.peers, cell); });
   counted.samples = samples_here();
   counted.messages = messages_here();

@@ -14,6 +14,7 @@
 #include "core/base/ticks.h"
 #include "core/hot/table.h"
 #include "core/hot/thread.h"
+#include "core/state/events.h"
 #include "core/state/messages.h"
 #include "core/state/notices.h"
 #include "core/state/partners.h"
@@ -86,6 +87,7 @@ struct Counted {
   CountedRegions regions;                // of all threads
   CountedThreads threads;                // the same cells and regions by thread; empty unless it was asked for
   Peers peers;                           // of all threads
+  EventSums events;                      // of all threads
   std::vector<StratumSamples> samples;
   std::vector<ChannelSamples> messages;
   std::vector<NoticeText> notices;

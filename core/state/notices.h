@@ -23,6 +23,7 @@ enum class Notice : std::uint8_t {
   peers,
   level,
   paths,
+  events,
   count
 };
 

@@ -13,6 +13,7 @@
 #include "core/arena/arena.h"
 #include "core/base/locks.h"
 #include "core/base/ticks.h"
+#include "core/state/events.h"
 #include "core/state/messages.h"
 #include "core/state/peers.h"
 #include "core/state/processor_use.h"
@@ -127,8 +128,19 @@ void close_regions() noexcept {
 
 void reopen_regions() noexcept { regions_are_closed.store(false); }
 
-void pause_counting() noexcept { change(true); }
-void resume_counting() noexcept { change(false); }
+namespace {
+
+// A pause ends what the calling thread counts of events.  Other threads read theirs later: what they were counted
+// since their last reading is left out, or counted with a part of the pause.
+void change_with_events(bool pausing) noexcept {
+  if (counts_events() && current_thread != nullptr) note_events_outside(*current_thread);
+  change(pausing);
+}
+
+}  // namespace
+
+void pause_counting() noexcept { change_with_events(true); }
+void resume_counting() noexcept { change_with_events(false); }
 
 Ticks forgotten() noexcept { return forgotten_at.load(); }
 
@@ -196,6 +208,7 @@ void forget_if_asked(Thread& thread) noexcept {
   clear(thread.table.overflow);
   forget_slices(thread);
   forget_peers(thread);
+  forget_events(thread);
   thread.call_cache->forget();
   Regions* const regions = thread.regions;
   if (regions == nullptr) return;

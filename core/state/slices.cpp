@@ -7,6 +7,7 @@
 
 #include "core/arena/arena.h"
 #include "core/base/memory.h"
+#include "core/state/events.h"
 #include "core/state/regions.h"
 #include "core/state/sums.h"
 #include "core/state/thread_owners.h"
@@ -36,6 +37,17 @@ constexpr Ticks never = 0;
 constexpr Ticks at_once = 1;
 
 std::atomic<Ticks> epoch{0};
+
+// When the current slice of a thread is over.  A thread that counts events has to come here at the end of every call
+// and region, so that Thread::due() is always at_once.
+Ticks slice_end(const Thread& thread) noexcept {
+  return thread.events == nullptr ? thread.due() : thread.events->slice_end;
+}
+void end_slice_at(Thread& thread, Ticks when) noexcept {
+  if (thread.events == nullptr) return thread.wait_until(when);
+  thread.events->slice_end = when;
+  thread.wait_until(at_once);
+}
 
 SliceSum* sum_of(SliceLog& log, Key key) noexcept;
 
@@ -271,17 +283,19 @@ bool advance(Thread& thread, Ticks now) noexcept {
   return !all_counts || spread(thread, region_slice_key(innermost.region), over, now);
 }
 
-// Clears the thread's counters if another thread has asked for it.  Returns false before the first slice has begun.
-bool has_begun(Thread& thread, Ticks now) noexcept {
+// Clears the thread's counters if another thread has asked for it.  Returns false before the first slice has begun, and
+// if the thread is here for its events only.
+bool has_ended(Thread& thread, Ticks now) noexcept {
   forget_if_asked(thread);
   const Ticks origin = epoch.load();
-  if (origin == 0) thread.wait_until(at_once);
-  return origin != 0 && now >= origin;
+  if (origin == 0) end_slice_at(thread, at_once);
+  if (origin == 0 || now < origin) return false;
+  return thread.events == nullptr || (slice_end(thread) != never && now >= slice_end(thread));
 }
 
 void wait_for_next(Thread& thread) noexcept {
   const SliceLog& log = thread.slices;
-  thread.wait_until(epoch.load() + (log.slot + 1) * log.width);
+  end_slice_at(thread, epoch.load() + (log.slot + 1) * log.width);
 }
 
 }  // namespace
@@ -289,24 +303,26 @@ void wait_for_next(Thread& thread) noexcept {
 void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
   const Ticks end = thread.current.since + spent;
   note_own_name(thread);
+  if (counts_events()) note_events(thread, event_key(key));
   thread.current.since += left_out(thread.current.since, end);
-  if (!has_begun(thread, end)) return;
+  if (!has_ended(thread, end)) return;
   // The call to be counted ends here; its earlier time belongs to slices that have ended.
   const bool counts = region_of_key(key) != uncounted_region;
   if (advance(thread, end) &&
       (!counts || spread(thread, slice_key(key), std::max(thread.current.since, epoch.load()), end))) {
     wait_for_next(thread);
   } else {
-    thread.wait_until(never);
+    end_slice_at(thread, never);
   }
 }
 
 void slice_over(Thread& thread, Ticks now) noexcept {
-  if (!has_begun(thread, now)) return;
+  if (counts_events()) note_events_outside(thread);
+  if (!has_ended(thread, now)) return;
   if (advance(thread, now)) {
     wait_for_next(thread);
   } else {
-    thread.wait_until(never);
+    end_slice_at(thread, never);
   }
   // In a callback of an MPI call: makes the end of that call check again, because its counters may have been cleared or
   // counting may have been paused.
@@ -315,7 +331,7 @@ void slice_over(Thread& thread, Ticks now) noexcept {
 
 void finish_slices(Thread& thread, Ticks end) noexcept {
   forget_if_asked(thread);
-  if (thread.due() == never || epoch.load() == 0) return;
+  if (slice_end(thread) == never || epoch.load() == 0) return;
   if (thread.slices.width == 0) thread.slices.width = first_slice_width;
   if (thread.regions != nullptr && end > epoch.load() && !advance(thread, end)) return;
   static_cast<void>(note(thread, thread.slices.slot, end));
@@ -323,7 +339,7 @@ void finish_slices(Thread& thread, Ticks end) noexcept {
 
 bool leave_slices(Thread& thread, const FreedComms& freed) noexcept {
   SliceLog& log = thread.slices;
-  if (thread.due() == never) return true;
+  if (slice_end(thread) == never) return true;
   if (epoch.load() == 0) return false;
   if (log.width == 0) log.width = first_slice_width;
   const auto leaves = [&freed](const SliceSum& sum) {
@@ -346,7 +362,7 @@ bool leave_slices(Thread& thread, const FreedComms& freed) noexcept {
   std::uint64_t capacity = first_sums;
   while (staying * 3 > capacity) capacity *= 2;
   done = done && (staying == log.used || renew_sums(log, capacity, leaves));
-  if (!done) thread.wait_until(never);
+  if (!done) end_slice_at(thread, never);
   return true;
 }
 

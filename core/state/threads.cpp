@@ -13,6 +13,7 @@
 #include "core/arena/arena.h"
 #include "core/base/locks.h"
 #include "core/base/memory.h"
+#include "core/state/events.h"
 #include "core/state/freed_comms.h"
 #include "core/state/paths.h"
 #include "core/state/peers.h"
@@ -65,6 +66,12 @@ struct Growth<PeerCell> {
   static constexpr std::uint64_t first_capacity = 512;
   static constexpr std::size_t segment_cells = 128;
 };
+template <>
+struct Growth<EventCell> {
+  static constexpr arena::Kind kind = arena::Kind::events;
+  static constexpr std::uint64_t first_capacity = 512;
+  static constexpr std::size_t segment_cells = 64;
+};
 
 std::mutex& mutex = locks::threads;
 std::atomic<Thread*> all{nullptr};
@@ -89,6 +96,7 @@ void leave_thread(void* t) {
   }
   Thread& thread = *static_cast<Thread*>(t);
   end_regions(thread);
+  leave_events(thread);
   note_own_name(thread);
   thread.has_ended = true;
   if (thread.owner.kind != ThreadOwner::one) {
@@ -257,6 +265,7 @@ Cell* add_cell(Table& table, Key key, Site site) noexcept { return added_cell(ta
 RegionCell* add_cell(TableOf<RegionCell>& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
 LoopCell* add_cell(TableOf<LoopCell>& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
 MetricCell* add_cell(TableOf<MetricCell>& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
+EventCell* add_cell(TableOf<EventCell>& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
 
 PeerCell* new_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexcept {
   return added_cell(table, key, place);

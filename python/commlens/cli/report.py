@@ -36,7 +36,7 @@ from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 from commlens.reports.query import ORDERS, Selection, Shape
 from commlens.reports.regions import refuse_older
-from commlens.reports.report import Report, as_dict, draw, plain_rows, read_report, selection_text
+from commlens.reports.report import Report, add_init, as_dict, draw, plain_rows, read_report, selection_text
 from commlens.reports.run import Run, read_run
 from commlens.reports.waiting import add_waiting
 from commlens.selection import names
@@ -315,7 +315,13 @@ def _print_table(screen: Screen, answer: Answer) -> None:
         )
         screen.lines([*draw_end(*answer.end, report.shape.top or 0).lines(screen.width), Text("")])
     _print_head(screen, answer.facts, report)
-    screen.lines(draw(report).lines(screen.width) if report.lines else [Text("no calls match")])
+    if not report.lines:
+        screen.lines([Text("no calls match")])
+        return
+    table = draw(report)
+    if report.shape.by == "op" and answer.facts.init and not selection_text(report.selection):
+        add_init(table, answer.facts.init)
+    screen.lines(table.lines(screen.width))
 
 
 def _print_head(screen: Screen, facts: Run, report: Report) -> None:

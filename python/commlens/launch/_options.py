@@ -50,5 +50,6 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_ITERATIONS': Option('number', '1024', False, ()),
     'COMMLENS_METRIC_SERIES': Option('number', '0', False, ()),
     'COMMLENS_THREADS': Option('choice', 'sum', False, ('sum', 'each')),
+    'COMMLENS_COUNTERS': Option('text', '', False, ()),
     'COMMLENS_PCONTROL': Option('choice', 'auto', False, ('auto', 'off', 'mpip', 'ipm', 'aps', 'mpitrace', 'mpisee')),
 }

@@ -359,16 +359,16 @@ CREATE TABLE region_slice ( -- Exclusive time of code regions per time slice, in
     ),
     'metric': Relation(
         'table',
-        'Numbers that the application recorded, by name and unit (commlens_metric).',
+        'Numbers that the application recorded (commlens_metric), by name and unit, and events that the kernel counted (COMMLENS_COUNTERS).',
         (
             Column('id', 'INTEGER', '', 'Number within this file.'),
-            Column('name', 'TEXT', '', 'Name that the application set.'),
+            Column('name', 'TEXT', '', 'Name that the application set, or of the event as in COMMLENS_COUNTERS.'),
             Column('unit', 'TEXT', '', 'Its unit, or empty. The same name with another unit is another metric.'),
         ),
         """\
-CREATE TABLE metric ( -- Numbers that the application recorded, by name and unit (commlens_metric).
+CREATE TABLE metric ( -- Numbers that the application recorded (commlens_metric), by name and unit, and events that the kernel counted (COMMLENS_COUNTERS).
   id INTEGER PRIMARY KEY, -- Number within this file.
-  name TEXT, -- Name that the application set.
+  name TEXT, -- Name that the application set, or of the event as in COMMLENS_COUNTERS.
   unit TEXT -- Its unit, or empty. The same name with another unit is another metric.
 );
 """,
@@ -440,6 +440,35 @@ CREATE TABLE metric_series ( -- Values of the metrics in the order in which each
 """,
         key=('metric', 'rank', 'thread', 'number'),
         since=15,
+    ),
+    'event_count': Relation(
+        'table',
+        'What the processor and the kernel counted (COMMLENS_COUNTERS), by code region, and by procedure and communicator; outside MPI both are 0. The rows of a process add up to all that was counted. Empty unless the option is set, and in a profile of summary detail.',
+        (
+            Column('metric', 'INTEGER', '', 'The event: the metric that has its name.', ref='metric.id'),
+            Column('region', 'INTEGER', '', 'Innermost region, or 0.', ref='region.id'),
+            Column('comm', 'INTEGER', '', 'The communicator of the call; 0 outside MPI.', ref='comm.id'),
+            Column('op', 'INTEGER', '', 'The MPI procedure; 0 outside MPI.', ref='op.id'),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('count', 'INTEGER', '', 'Events that were counted, of all threads, in the unit of the metric.'),
+            Column('enabled_ns', 'INTEGER', 'ns', 'Time for which they were to be counted: that in which the thread ran.'),
+            Column('running_ns', 'INTEGER', 'ns', 'Time for which they were counted. If it is less than enabled_ns, the processor had too few counters, and the kernel took turns. The number of events is then about count * enabled_ns / running_ns, as in view event.'),
+        ),
+        """\
+CREATE TABLE event_count ( -- What the processor and the kernel counted (COMMLENS_COUNTERS), by code region, and by procedure and communicator; outside MPI both are 0. The rows of a process add up to all that was counted. Empty unless the option is set, and in a profile of summary detail.
+  metric INTEGER REFERENCES metric(id), -- The event: the metric that has its name.
+  region INTEGER REFERENCES region(id), -- Innermost region, or 0.
+  comm INTEGER REFERENCES comm(id), -- The communicator of the call; 0 outside MPI.
+  op INTEGER REFERENCES op(id), -- The MPI procedure; 0 outside MPI.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  count INTEGER, -- Events that were counted, of all threads, in the unit of the metric.
+  enabled_ns INTEGER, -- [ns] Time for which they were to be counted: that in which the thread ran.
+  running_ns INTEGER, -- [ns] Time for which they were counted. If it is less than enabled_ns, the processor had too few counters, and the kernel took turns. The number of events is then about count * enabled_ns / running_ns, as in view event.
+  PRIMARY KEY (metric, region, comm, op, rank)
+) WITHOUT ROWID;
+""",
+        key=('metric', 'region', 'comm', 'op', 'rank'),
+        since=16,
     ),
     'tag': Relation(
         'table',
@@ -1476,6 +1505,36 @@ WITH RECURSIVE walk(region, depth, path) AS (
 SELECT region, depth, path FROM walk;
 """,
         since=5,
+    ),
+    'event': Relation(
+        'view',
+        'Table event_count with names, and with the estimated number of events.',
+        (
+            Column('event', 'TEXT', '', 'Name of the event.'),
+            Column('unit', 'TEXT', '', 'ns, or empty for a number of events.'),
+            Column('region', 'INTEGER', '', 'Innermost region, region.id.'),
+            Column('path', 'TEXT', '', 'Its path, as in region_path; empty outside all regions.'),
+            Column('communicator', 'TEXT', '', 'Name of the communicator, NULL outside MPI.'),
+            Column('operation', 'TEXT', '', 'Name of the MPI procedure, NULL outside MPI.'),
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('count', 'INTEGER', '', 'Events that were counted.'),
+            Column('events', 'REAL', '', 'Estimated number of events: count * enabled_ns / running_ns. NULL if the event was never counted in the time that it should have been.'),
+            Column('counted', 'REAL', '', 'Part of the time in which it was counted, running_ns / enabled_ns; NULL without any time.'),
+        ),
+        """\
+CREATE VIEW event AS -- Table event_count with names, and with the estimated number of events.
+SELECT metric.name AS event, metric.unit AS unit, event_count.region AS region, region_path.path AS path,
+       CASE event_count.op WHEN 0 THEN NULL ELSE comm.name END AS communicator,
+       CASE event_count.op WHEN 0 THEN NULL ELSE op.name END AS operation, rank, "count",
+       CASE WHEN enabled_ns <= running_ns THEN 1.0 * "count" WHEN running_ns > 0 THEN 1.0 * "count" * enabled_ns / running_ns END AS events,
+       1.0 * running_ns / NULLIF(enabled_ns, 0) AS counted
+  FROM event_count
+       JOIN metric ON metric.id = event_count.metric
+       JOIN region_path ON region_path.region = event_count.region
+       JOIN comm ON comm.id = event_count.comm
+       JOIN op ON op.id = event_count.op;
+""",
+        since=16,
     ),
     'region_rank': Relation(
         'view',

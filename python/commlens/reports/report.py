@@ -281,6 +281,22 @@ def draw(report: Report) -> Table:
     return table
 
 
+def add_init(table: Table, init: Row) -> None:
+    """Add the row of MPI_Init, which is not between MPI_Init and MPI_Finalize and has no part in any share."""
+    cells = {
+        "size": line_size({"size_min": init["ranks"], "size_max": init["ranks"]}),
+        "calls": f"{init['ranks']:,}",
+        "calls/rank": average_text(1),
+        "max/rank": time_text(init["rank_max_ns"]),
+        "avg/rank": time_text(init["rank_avg_ns"]),
+        "avg/call": time_text(init["rank_avg_ns"]),
+        "longest": time_text(init["rank_max_ns"]),
+    }
+    table.say("")
+    table.add(["MPI_Init", *(cells.get(column.title, "") for column in COLUMNS[1:])], "bold")
+    table.say("before the time from MPI_Init to MPI_Finalize, and in no sum or share", "  ")
+
+
 def draw_lines(table: Table, report: Report, lines: list[Row], indent: str = "") -> None:
     """Draw communicators with their operations; within a region they are indented, without blank lines."""
     style = "" if indent else "bold"

@@ -132,11 +132,26 @@ SELECT COUNT(*) AS ranks, MIN(rank) AS rank, MAX(elapsed_ns - app_ns) AS longest
   FROM rank, (SELECT MAX(app_ns) AS elapsed_ns FROM rank)
  WHERE state = 'ended' AND elapsed_ns - app_ns > elapsed_ns / 100"""
 
+EVENTS_SQL = """\
+SELECT event, unit, SUM(events) AS events, SUM(CASE WHEN operation IS NOT NULL THEN events ELSE 0 END) AS in_mpi,
+       MIN(counted) AS least_counted
+  FROM event GROUP BY event, unit ORDER BY event, unit"""
+
+# The time in MPI_Init is that of no cell: it is before the time from MPI_Init to MPI_Finalize.
+INIT_SQL = """\
+SELECT COUNT(*) AS ranks, SUM(init_ns) AS time_ns, (2 * SUM(init_ns) + COUNT(*)) / (2 * COUNT(*)) AS rank_avg_ns,
+       MAX(init_ns) AS rank_max_ns FROM rank HAVING SUM(init_ns) > 0"""
+SUMMARY_INIT_SQL = """\
+SELECT ranks, sum AS time_ns, (2 * sum + ranks) / (2 * ranks) AS rank_avg_ns, max AS rank_max_ns
+  FROM scope JOIN spread ON spread.scope = scope.id
+ WHERE family IS NULL AND comm IS NULL AND region IS NULL AND counter = 'init_ns'"""
+
 SILENT = "run: ranks without a time of death"
 RANKS, COST = "run: ranks", "run: what commlens cost"
 FACTS, NODES, IMPORTED = "run: facts", "run: nodes", "run: what the application imports"
 SETTINGS = "run: settings, labels first"
 REGIONS, UNDER_WAY = "run: code regions", "run: calls that had not returned"
+INIT, EVENTS = "run: time in MPI_Init", "run: hardware counters and software events"
 STATEMENTS = {
     FACTS: META_SQL,
     RANKS: RANKS_SQL,
@@ -147,8 +162,15 @@ STATEMENTS = {
     REGIONS: REGIONS_SQL,
     UNDER_WAY: UNDER_WAY_SQL,
     SILENT: SILENT_SQL,
+    INIT: INIT_SQL,
+    EVENTS: EVENTS_SQL,
 }
-SUMMARY_STATEMENTS = {**STATEMENTS, RANKS: SUMMARY_RANKS_SQL, COST: SUMMARY_OVERHEAD_SQL}
+SUMMARY_STATEMENTS = {
+    **STATEMENTS,
+    RANKS: SUMMARY_RANKS_SQL,
+    COST: SUMMARY_OVERHEAD_SQL,
+    INIT: SUMMARY_INIT_SQL,
+}
 
 PHASES = ("collect", "gather", "agree", "write", "store")
 
@@ -172,6 +194,8 @@ class Run:
     regions: dict[str, Any] | None
     under_way: dict[str, Any] | None
     silent: dict[str, Any]
+    init: dict[str, Any] | None
+    events: list[dict[str, Any]]
     statements: list[tuple[str, str]]
 
     def as_dict(self) -> dict[str, Any]:
@@ -186,6 +210,8 @@ class Run:
             "regions": self.regions,
             "under_way": self.under_way,
             "silent": self.silent,
+            "init": self.init,
+            "events": self.events,
         }
 
     def head(self) -> list[tuple[str, str]]:
@@ -225,6 +251,8 @@ class Run:
             lines.append(("load balance", self.balance_text()))
         if self.regions is not None and self.regions["regions"]:
             lines.append(("regions", self.regions_text()))
+        if self.events:
+            lines.append(("counters", self.events_text()))
         if self.overhead["all_ns"] is not None and ranks["app_ns"]:
             lines.append(("commlens", self.cost_text()))
             finalize = finalize_phases(self.overhead)
@@ -266,6 +294,19 @@ class Run:
             share = share_text(regions["exclusive_ns"] / self.ranks["app_ns"])
             text += f", most time in {path_text(regions['busiest'])} ({share})"
         return f"{text}; 'commlens regions' shows them"
+
+    def events_text(self) -> str:
+        """Return how many events were counted, and how many of them in MPI."""
+        parts = []
+        for row in self.events:
+            if row["events"] is None:
+                parts.append(f"{row['event']} unknown")
+                continue
+            number = time_text(round(row["events"])) if row["unit"] == "ns" else f"{row['events']:,.0f}"
+            share = f" ({share_text(row['in_mpi'] / row['events'])} in MPI)" if row["events"] else ""
+            is_part = row["least_counted"] is not None and row["least_counted"] < 1
+            parts.append(f"{row['event']} {'about ' if is_part else ''}{number}{share}")
+        return f"{', '.join(parts)}; 'commlens metrics --counters' shows them"
 
     def nodes_text(self) -> str:
         """Return the number of nodes, and the first of their names if the profile has them."""
@@ -353,6 +394,8 @@ def read_run(connection: sqlite3.Connection) -> Run:
     if silent["ranks"]:
         ranks.update(balance=None, outside_min_rank=None, outside_max_rank=None)
 
+    init = connection.execute(statements[INIT]).fetchone()
+
     def row_of(table: str, sql: str) -> dict[str, Any] | None:
         return dict(connection.execute(sql).fetchone()) if has_table(connection, table) else None
 
@@ -366,5 +409,9 @@ def read_run(connection: sqlite3.Connection) -> Run:
         regions=row_of("region_time", REGIONS_SQL),
         under_way=row_of("position", UNDER_WAY_SQL),
         silent=silent,
+        init=dict(init) if init is not None else None,
+        events=[dict(row) for row in connection.execute(EVENTS_SQL)]
+        if has_table(connection, "event_count")
+        else [],
         statements=list(statements.items()),
     )
