@@ -55,6 +55,8 @@ allowed=(
   identity::processes made_window before_win_free made_file before_file_close
   # Begin and end of the measurement.
   has_paths
+  # Rare: the events of MPI_Init, with COMMLENS_COUNTERS.
+  events_are_counted note_events
   hand::initialised hand::finalising hand::aborting hand::session_began hand::session_ending
 )
 

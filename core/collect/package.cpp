@@ -154,17 +154,6 @@ void write(WireWriter& out, const CountedRegions& regions, const TickScale& scal
   }
 }
 
-// Their times are those of the kernel, in nanoseconds.
-void write(WireWriter& out, const EventSums& events) {
-  out.number(events.size());
-  for (const auto& [at, sum] : events) {
-    const auto [key, metric] = at;
-    for (const std::uint64_t n : {metric, std::uint64_t{region_of_key(key)}, std::uint64_t{comm_of_key(key)},
-                                  std::uint64_t{op_of_key(key)}, sum.count, sum.enabled, sum.running})
-      out.number(n);
-  }
-}
-
 // Writes peers in the order in which the reader of a profile looks for them.  Slices are converted to the width that
 // all ranks use.
 void write(WireWriter& out, const Peers& peers, Ticks slice_width) {
@@ -237,7 +226,7 @@ class Package {
     write_positions();
     write(out_, counted_.regions, scale_);
     write_series();
-    write(out_, is_summary_ ? EventSums() : counted_.events);
+    write_events(out_, is_summary_ ? EventSums() : counted_.events);
     write(out_, is_summary_ ? Peers() : counted_.peers, slices.width);
     write_samples();
     write_channels();

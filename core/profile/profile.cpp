@@ -312,10 +312,8 @@ bool Profile::add(const char* bytes, std::size_t size) {
   add_cells(data);
   add_threads(data, region_numbers);
   for (Slice& slice : data.slices) slice.comm = slice.op == region_op ? region_at(slice.comm) : comm_at(slice.comm);
-  for (EventRow& row : data.event_rows) {  // add_regions() has numbered the rest
-    row.comm = comm_at(row.comm);
-    event_rows.push_back(row);
-  }
+  for (EventRow& row : data.event_rows) row.comm = comm_at(row.comm);  // add_regions() has numbered the rest
+  event_rows.insert(event_rows.end(), data.event_rows.begin(), data.event_rows.end());
   slice_ns = std::max(slice_ns, data.slice_ns);
   rank_slices_.emplace_back(data.slice_ns, std::move(data.slices));
   slices_folded = slices_folded || data.slices_folded;

@@ -185,4 +185,14 @@ EventSums events_here() {
   return sums;
 }
 
+void write_events(WireWriter& out, const EventSums& sums) {
+  out.number(sums.size());
+  for (const auto& [at, sum] : sums) {
+    const Key key = at.first;
+    for (const std::uint64_t n : {at.second, std::uint64_t{region_of_key(key)}, std::uint64_t{comm_of_key(key)},
+                                  std::uint64_t{op_of_key(key)}, sum.count, sum.enabled, sum.running})
+      out.number(n);
+  }
+}
+
 }  // namespace commlens

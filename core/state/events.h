@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/wire.h"
 #include "core/hot/regions.h"
 #include "core/hot/table.h"
 #include "core/hot/thread.h"
@@ -73,5 +74,6 @@ struct EventSum {
 using EventSums = std::map<std::pair<Key, std::uint64_t>, EventSum>;
 void add_events(EventSums& sums, const EventCell& cell);
 EventSums events_here();
+void write_events(WireWriter& out, const EventSums& sums);  // as Profile::read_events() reads them
 
 }  // namespace commlens

@@ -106,6 +106,9 @@ BY_OP = [
     "and 1 more family with 10.3 % of the MPI time",
     "",
     "and 8 more operations with 13.2 % of the MPI time",
+    "",
+    "MPI_Init 4 ranks 4 1 5.00 ms 5.00 ms 5.00 ms 5.00 ms",
+    "before the time from MPI_Init to MPI_Finalize, and in no sum or share",
 ]
 
 
