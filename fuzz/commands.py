@@ -80,6 +80,10 @@ def commands() -> list[tuple[str, ...]]:
         ("threads", "{profile}", *options, "--format", style)
         for options, style in product(((), ("--each",), ("--by", "regions")), STYLES)
     ]
+    found += [
+        ("datatypes", "{profile}", *options, "--format", style)
+        for options, style in product(((), ("--uses",)), STYLES)
+    ]
     found += [("algorithms", "{profile}", "--format", style) for style in STYLES]
     found += [("algorithms", "{profile}", "--tree", "1")]
     found += [("tune", "{profile}", "--format", style) for style in STYLES]

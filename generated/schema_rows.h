@@ -380,6 +380,54 @@ struct EventCount {
   }
 };
 
+struct Datatype {
+  static constexpr char table[] = "datatype";
+  static constexpr char values[] = "(\"id\", \"tree\", \"size\", \"lower_bound\", \"extent\") VALUES (?, ?, ?, ?, ?)";
+  Integer id;
+  Text tree;
+  Integer size;
+  Integer lower_bound;
+  Integer extent;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("datatype.id", id);
+    visit("datatype.tree", tree);
+    visit("datatype.size", size);
+    visit("datatype.lower_bound", lower_bound);
+    visit("datatype.extent", extent);
+  }
+};
+
+struct DatatypeUse {
+  static constexpr char table[] = "datatype_use";
+  static constexpr char values[] = "(\"comm\", \"op\", \"sent\", \"received\", \"target\", \"rank\", \"calls\", \"time_ns\", \"bytes_sent\", \"bytes_received\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  Integer comm;
+  Integer op;
+  Integer sent;
+  Integer received;
+  Integer target;
+  Integer rank;
+  Integer calls;
+  Integer time_ns;
+  Integer bytes_sent;
+  Integer bytes_received;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("datatype_use.comm", comm);
+    visit("datatype_use.op", op);
+    visit("datatype_use.sent", sent);
+    visit("datatype_use.received", received);
+    visit("datatype_use.target", target);
+    visit("datatype_use.rank", rank);
+    visit("datatype_use.calls", calls);
+    visit("datatype_use.time_ns", time_ns);
+    visit("datatype_use.bytes_sent", bytes_sent);
+    visit("datatype_use.bytes_received", bytes_received);
+  }
+};
+
 struct Tag {
   static constexpr char table[] = "tag";
   static constexpr char values[] = "(\"region\", \"name\", \"value\") VALUES (?, ?, ?)";

@@ -186,6 +186,28 @@ inline constexpr char tables_sql[] =
   PRIMARY KEY (metric, region, comm, op, rank)
 ) WITHOUT ROWID;
 )sql"
+    R"sql(CREATE TABLE datatype ( -- The datatypes that the application made or used in communication (COMMLENS_DATATYPES). Two handles whose constructors and arguments are equal are one datatype. Empty unless the option is set, and in a profile of summary detail.
+  id INTEGER PRIMARY KEY, -- Number within this file; 0 is 'no datatype'.
+  tree TEXT, -- How it was constructed, as in 'vector(100, 3, 8) of MPI_DOUBLE'; the guide lists the forms. At most 1,000 bytes; longer ones end in '...', and several datatypes may then have the same text. In parentheses: datatypes that could not be told apart.
+  size INTEGER, -- [bytes] Bytes of its data (MPI_Type_size).
+  lower_bound INTEGER, -- [bytes] Lower bound (MPI_Type_get_extent).
+  extent INTEGER -- [bytes] Distance of consecutive elements (MPI_Type_get_extent).
+);
+)sql"
+    R"sql(CREATE TABLE datatype_use ( -- Calls by the datatypes of their arguments. A call is in one row, also if it has several datatypes; a call without elements, which may have any datatype, is in none. Time and bytes are as in cell: what a request sends or receives belongs to the call that made it.
+  comm INTEGER REFERENCES comm(id), -- Communicator.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  sent INTEGER REFERENCES datatype(id), -- Datatype of the data that the call sends, or writes to a file; 0: none.
+  received INTEGER REFERENCES datatype(id), -- Datatype of the data that it receives, or reads; 0: none.
+  target INTEGER REFERENCES datatype(id), -- Datatype of the data in the window of another process; 0: none.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  calls INTEGER, -- Number of calls.
+  time_ns INTEGER, -- [ns] Time in these calls.
+  bytes_sent INTEGER, -- [bytes] Bytes sent, of datatype sent.
+  bytes_received INTEGER, -- [bytes] Bytes received, of datatype received.
+  PRIMARY KEY (comm, op, sent, received, target, rank)
+) WITHOUT ROWID;
+)sql"
     R"sql(CREATE TABLE tag ( -- Tags that the application attached to regions with commlens_tag(): COMP, IO. A tag has one row per value.
   region INTEGER REFERENCES region(id), -- The region.
   name TEXT, -- Name of the tag.
@@ -446,6 +468,10 @@ inline constexpr char bare_tables_sql[] =
     R"sql(CREATE TABLE metric_series (metric INTEGER REFERENCES metric(id),rank INTEGER REFERENCES rank(rank),thread INTEGER,number INTEGER,time_ns INTEGER,region INTEGER REFERENCES region(id),execution INTEGER,iteration INTEGER,value REAL,PRIMARY KEY (metric, rank, thread, number)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE event_count (metric INTEGER REFERENCES metric(id),region INTEGER REFERENCES region(id),comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),rank INTEGER REFERENCES rank(rank),count INTEGER,enabled_ns INTEGER,running_ns INTEGER,PRIMARY KEY (metric, region, comm, op, rank)) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE datatype (id INTEGER PRIMARY KEY,tree TEXT,size INTEGER,lower_bound INTEGER,extent INTEGER);
+)sql"
+    R"sql(CREATE TABLE datatype_use (comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),sent INTEGER REFERENCES datatype(id),received INTEGER REFERENCES datatype(id),target INTEGER REFERENCES datatype(id),rank INTEGER REFERENCES rank(rank),calls INTEGER,time_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,PRIMARY KEY (comm, op, sent, received, target, rank)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE tag (region INTEGER REFERENCES region(id),name TEXT,value TEXT,PRIMARY KEY (region, name, value)) WITHOUT ROWID;
 )sql"

@@ -51,6 +51,7 @@ bool write_summary(const Destination& destination, int ranks, Profile& profile, 
   profile.thread_cells.clear();
   profile.thread_regions.clear();
   profile.event_rows.clear();
+  profile.datatype_rows.clear();
   profile.finish();
   profile.lines = summary.lines(profile);
   for (Catalogue::KeyFacts& key : profile.keys) key.calls = key.bytes_sent = key.bytes_received = key.noncontiguous = 0;

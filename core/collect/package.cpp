@@ -10,6 +10,7 @@
 
 #include "core/base/wire.h"
 #include "core/collect/package_threads.h"
+#include "core/collect/package_datatypes.h"
 #include "core/hot/key.h"
 #include "generated/procedures.h"
 
@@ -227,6 +228,7 @@ class Package {
     write(out_, counted_.regions, scale_);
     write_series();
     write_events(out_, is_summary_ ? EventSums() : counted_.events);
+    write(out_, is_summary_ ? CountedDatatypes() : counted_.datatypes, scale_);
     write(out_, is_summary_ ? Peers() : counted_.peers, slices.width);
     write_samples();
     write_channels();

@@ -115,7 +115,7 @@ Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool 
     return record(thread, failed, thread.current.site, spent, 0, 0);
   }
   Cell* const cell =
-      record(thread, (key & ~Key{max_region}) | region, thread.current.site, spent,
+      record(thread, (key & ~Key{max_region}) | region, r.cell->site, spent,
              (parts & CachedCall::sends) != 0 ? r.sent : 0, (parts & CachedCall::receives) != 0 ? received : 0);
   // A program moves from one region to the next, or back and forth between two.  Every eighth such call updates the
   // cached region, as in slot_to_fill().  The overflow cell has no procedure and is never cached.

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/mpi/datatypes.h"
 
+#include <new>
+
+#include "core/hot/thread.h"
+#include "core/mpi/type_tree.h"
 #include "core/process/symbols.h"
 
 namespace commlens {
 
 HandleMap layouts;
+#if defined(MPICH_NAME)
+std::uint32_t basic_kind = 0x4c000000u;
+#endif
 
 namespace {
+
+// While datatypes are counted: their layouts and numbers, by handle.
+HandleMap counted_layouts, counted_numbers;
 
 Layout learn_datatype(MPI_Datatype datatype) noexcept {
   MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
@@ -18,7 +28,8 @@ Layout learn_datatype(MPI_Datatype datatype) noexcept {
   }
   const bool alone = size == 0 || size == true_extent;
   const Layout layout(static_cast<Bytes>(size), alone && (size == 0 || size == extent), alone);
-  layouts.put(bits(datatype), layout.packed());  // if there is no memory, the next call asks again
+  // if there is no memory, the next call asks again
+  (has_datatypes ? counted_layouts : layouts).put(bits(datatype), layout.packed());
   return layout;
 }
 
@@ -39,15 +50,66 @@ bool is_predefined(MPI_Datatype datatype) noexcept {
 #endif
 }
 
+std::uint32_t learn_tree(MPI_Datatype datatype) noexcept try {
+  const std::uint32_t number = number_of(tree_of(datatype));
+  counted_numbers.put(bits(datatype), reinterpret_cast<void*>(std::uintptr_t{number}));
+  return number;
+} catch (const std::bad_alloc&) {
+  return 0;
+}
+
+// Adds a datatype to those of the call in progress.
+Layout count_datatype(MPI_Datatype datatype, std::uint64_t freed, Use use) noexcept {
+  // Without a lock if nothing was freed during the call.
+  const auto find = [&](const HandleMap& map) {
+    void* const known = map.find(bits(datatype));
+    if (known != nullptr && HandleMap::none_freed_since(freed)) return HandleMap::Since{known, false};
+    return map.find_since(bits(datatype), freed);
+  };
+  const HandleMap::Since layout = find(counted_layouts), number = find(counted_numbers);
+  const bool may_ask = !layout.gone || is_predefined(datatype);
+  if (use != Use::layout) {
+    auto found = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(number.value));
+    if (found == 0) found = may_ask ? learn_tree(datatype) : freed_datatype();
+    Site& site = this_thread().current.site;
+    site = with_datatype(site, found, use);
+  }
+  if (layout.value != nullptr) return Layout(layout.value);
+  return may_ask ? learn_datatype(datatype) : Layout(0, true, true);
+}
+
 }  // namespace
 
-Layout late_layout(MPI_Datatype datatype, std::uint64_t freed) noexcept {
+void count_datatypes() noexcept {
+  has_datatypes = true;
+#if defined(MPICH_NAME)
+  basic_kind = 1;
+#endif
+}
+
+const void* known_layout(MPI_Datatype datatype) noexcept {
+  return (has_datatypes ? counted_layouts : layouts).find(bits(datatype));
+}
+
+Layout late_layout(MPI_Datatype datatype, std::uint64_t freed, Use use) noexcept {
+  if (has_datatypes) return count_datatype(datatype, freed, use);
   const HandleMap::Since then = layouts.find_since(bits(datatype), freed);
   if (then.value != nullptr) return Layout(then.value);
   return !then.gone || is_predefined(datatype) ? learn_datatype(datatype) : Layout(0, true, true);
 }
 
-void datatype_made(MPI_Datatype datatype) noexcept { static_cast<void>(learn_datatype(datatype)); }
-void before_type_free(MPI_Datatype datatype) noexcept { layouts.take(bits(datatype)); }
+void datatype_made(MPI_Datatype datatype) noexcept {
+  static_cast<void>(learn_datatype(datatype));
+  if (has_datatypes) static_cast<void>(learn_tree(datatype));
+}
+
+void before_type_free(MPI_Datatype datatype) noexcept {
+  if (has_datatypes) {
+    counted_numbers.take(bits(datatype));
+    counted_layouts.take(bits(datatype));
+  } else {
+    layouts.take(bits(datatype));
+  }
+}
 
 }  // namespace commlens

@@ -9,6 +9,7 @@
 
 #include "core/hot/handles.h"
 #include "core/mpi/api.h"
+#include "core/state/datatypes.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
@@ -33,23 +34,37 @@ class Layout {
 
 // Layouts by handle.  Those of the application's datatypes are recorded when it commits them, those of predefined ones
 // at their first use.  A datatype that is freed during a call can no longer be queried after it.
+//
+// Empty while datatypes are counted: then every call that is not in the call cache takes the cold path, which adds the
+// datatype to the site under which the call will be counted.  All other runs pay nothing for that.
 extern HandleMap layouts;
 
-// Cold path of layout_of(): the datatype is unknown, or something was freed during the call.
-Layout late_layout(MPI_Datatype datatype, std::uint64_t freed) noexcept;
+// Counts datatypes from now on.  Call before the first MPI call.
+void count_datatypes() noexcept;
+
+// Cold path of layout_of(): the datatype is unknown, something was freed during the call, or datatypes are counted.
+Layout late_layout(MPI_Datatype datatype, std::uint64_t freed, Use use) noexcept;
+
+// Cold.  Returns the layout of a datatype that is known, or null.
+const void* known_layout(MPI_Datatype datatype) noexcept;
+
+#if defined(MPICH_NAME)
+// The first byte of the handles of basic types; while datatypes are counted, a number that no handle has there.
+extern std::uint32_t basic_kind;
+#endif
 
 // Returns the layout that a datatype had when the call began.  freed: HandleMap::freed at that time.
-inline Layout layout_of(MPI_Datatype datatype, std::uint64_t freed) noexcept {
+inline Layout layout_of(MPI_Datatype datatype, std::uint64_t freed, Use use) noexcept {
 #if defined(MPICH_NAME)
   // MPICH and its descendants keep the size of a basic type in its handle.  The macro for it is not in mpi.h, but the
   // encoding is part of the ABI they share.
-  if ((static_cast<std::uint32_t>(datatype) & 0xff000000u) == 0x4c000000u) {
+  if ((static_cast<std::uint32_t>(datatype) & 0xff000000u) == basic_kind) {
     return {(static_cast<std::uint32_t>(datatype) >> 8) & 0xff, true, true};
   }
 #endif
   const void* const known = layouts.find(bits(datatype));
   if (__builtin_expect(known != nullptr && HandleMap::none_freed_since(freed), 1)) return Layout(known);
-  return late_layout(datatype, freed);
+  return late_layout(datatype, freed, use);
 }
 
 void datatype_made(MPI_Datatype datatype) noexcept;     // cold; call when the application may use it

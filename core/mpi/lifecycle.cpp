@@ -19,6 +19,7 @@
 #include "core/job/hang_signal.h"
 #include "core/job/job.h"
 #include "core/job/pcontrol.h"
+#include "core/mpi/datatypes.h"
 #include "core/mpi/family_tuning.h"
 #include "core/mpi/finalize.h"
 #include "core/mpi/finalize_facts.h"
@@ -193,6 +194,7 @@ bool prepare() noexcept try {
   ask_for_world_ranks(world_rank);
   ask_for_members(members);
   ask_for_sampled([](std::uint32_t comm) noexcept { return registry->sampled(comm); });
+  if (options().on(Option::datatypes)) count_datatypes();
   site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
   update_calls();
   registry = new Registry();

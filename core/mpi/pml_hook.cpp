@@ -263,7 +263,7 @@ Message message_to(Thread& thread, int peer, int tag, MPI_Comm comm, Flow posted
 // handle with another size.
 Bytes bytes_of(std::size_t count, MPI_Datatype datatype) noexcept {
   if (count == 0) return 0;
-  if (const void* const known = layouts.find(bits(datatype)); known != nullptr)
+  if (const void* const known = known_layout(datatype); known != nullptr)
     return count * Layout(const_cast<void*>(known)).size();
   MPI_Count size = 0;
   return api.Type_size_x(datatype, &size) == MPI_SUCCESS && size > 0 ? count * static_cast<Bytes>(size) : 0;

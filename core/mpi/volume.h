@@ -80,21 +80,19 @@ struct Volume {
 
   template <class Count>
   COMMLENS_IN_REGISTERS void send(const CommView&, Count count, MPI_Datatype datatype, int dest) noexcept {
-    send_block(data(count, datatype), dest);
+    send_block(data(count, datatype, Use::sent), dest);
   }
 
   template <class Count>
-  COMMLENS_IN_REGISTERS void sendrecv(const CommView& c, Count sendcount, MPI_Datatype sendtype, int dest,
+  COMMLENS_IN_REGISTERS void sendrecv(const CommView&, Count sendcount, MPI_Datatype sendtype, int dest,
                                       Count recvcount, MPI_Datatype recvtype) noexcept {
-    sendrecv_replace(c, sendcount, sendtype, dest);
-    look_at(recvcount, recvtype);
+    exchange_block(data(sendcount, sendtype, Use::sent), dest);
+    look_at(recvcount, recvtype, Use::received);
   }
 
   template <class Count>
   COMMLENS_IN_REGISTERS void sendrecv_replace(const CommView&, Count count, MPI_Datatype datatype, int dest) noexcept {
-    const Bytes block = data(count, datatype);
-    set(bin_of(block), dest == MPI_PROC_NULL ? 0 : block, 0);  // not null_bin: it may receive a message
-    to = dest;
+    exchange_block(data(count, datatype, Use::both), dest);
   }
 
   // Stores what the status of a receive contains.
@@ -106,17 +104,17 @@ struct Volume {
   // Only the bin: the bytes received follow from the status.
   template <class Count>
   COMMLENS_IN_REGISTERS void receive(const CommView&, Count count, MPI_Datatype datatype) noexcept {
-    set(bin_of(data(count, datatype)), 0, 0);
+    set(bin_of(data(count, datatype, Use::received)), 0, 0);
   }
 
   template <class Count>
   void partitioned_send(const CommView&, int partitions, Count count, MPI_Datatype datatype, int dest) noexcept {
-    send_block(data(MPI_Count{count} * partitions, datatype), dest);
+    send_block(data(MPI_Count{count} * partitions, datatype, Use::sent), dest);
   }
 
   template <class Count>
   void partitioned_receive(const CommView&, int partitions, Count count, MPI_Datatype datatype, int source) noexcept {
-    set(bin_of(data(MPI_Count{count} * partitions, datatype)), 0, 0);
+    set(bin_of(data(MPI_Count{count} * partitions, datatype, Use::received)), 0, 0);
     from = source;
   }
 
@@ -128,7 +126,7 @@ struct Volume {
   COMMLENS_IN_REGISTERS void bcast(const CommView& c, Count count, MPI_Datatype datatype, int root) noexcept {
     const Role r = role(c, root);
     if (r == Role::bystander) return;
-    const Bytes block = data(count, datatype);
+    const Bytes block = data(count, datatype, r == Role::root ? Use::sent : Use::received);
     set(bin_of(block), r == Role::root ? block : 0, r == Role::root ? 0 : block);
     if (r == Role::root) exchange(Flow::one_to_all, times(block, others(c)));
   }
@@ -139,15 +137,15 @@ struct Volume {
     switch (role(c, root)) {
       case Role::bystander: return;
       case Role::other: {
-        const Bytes block = data(sendcount, sendtype);
+        const Bytes block = data(sendcount, sendtype, Use::sent);
         return set(bin_of(block), block, 0);
       }
       case Role::root: break;
     }
-    const Bytes arriving = data(recvcount, recvtype);
+    const Bytes arriving = data(recvcount, recvtype, Use::received);
     exchange(Flow::all_to_one, times(arriving, others(c)));
     if (c.inter) return set(bin_of(arriving), 0, times(arriving, c.blocks));
-    const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype);
+    const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype, Use::sent);
     set(bin_of(block), block, times(arriving, c.blocks));
   }
 
@@ -156,13 +154,15 @@ struct Volume {
                MPI_Datatype recvtype, int root) noexcept {
     switch (role(c, root)) {
       case Role::bystander: return set(v_bin, 0, 0);
-      case Role::other: return set(v_bin, data(sendcount, sendtype), 0);
+      case Role::other: return set(v_bin, data(sendcount, sendtype, Use::sent), 0);
       case Role::root: break;
     }
-    const Bytes arriving = sum(recvcounts, recvtype, c.blocks);
+    const Bytes arriving = sum(recvcounts, recvtype, c.blocks, Use::received);
     exchange(Flow::all_to_one, c, recvcounts, recvtype);
     if (c.inter) return set(v_bin, 0, arriving);
-    set(v_bin, in_place(sendbuf) ? data(recvcounts[c.rank], recvtype) : data(sendcount, sendtype), arriving);
+    set(v_bin,
+        in_place(sendbuf) ? data(recvcounts[c.rank], recvtype, Use::received) : data(sendcount, sendtype, Use::sent),
+        arriving);
   }
 
   template <class Count>
@@ -171,15 +171,15 @@ struct Volume {
     switch (role(c, root)) {
       case Role::bystander: return;
       case Role::other: {
-        const Bytes block = data(recvcount, recvtype);
+        const Bytes block = data(recvcount, recvtype, Use::received);
         return set(bin_of(block), 0, block);
       }
       case Role::root: break;
     }
-    const Bytes leaving = data(sendcount, sendtype);
+    const Bytes leaving = data(sendcount, sendtype, Use::sent);
     exchange(Flow::one_to_all, times(leaving, others(c)));
     if (c.inter) return set(bin_of(leaving), times(leaving, c.blocks), 0);
-    const Bytes block = in_place(recvbuf) ? leaving : data(recvcount, recvtype);
+    const Bytes block = in_place(recvbuf) ? leaving : data(recvcount, recvtype, Use::received);
     set(bin_of(block), times(leaving, c.blocks), block);
   }
 
@@ -188,20 +188,21 @@ struct Volume {
                 Count recvcount, MPI_Datatype recvtype, int root) noexcept {
     switch (role(c, root)) {
       case Role::bystander: return set(v_bin, 0, 0);
-      case Role::other: return set(v_bin, 0, data(recvcount, recvtype));
+      case Role::other: return set(v_bin, 0, data(recvcount, recvtype, Use::received));
       case Role::root: break;
     }
-    const Bytes leaving = sum(sendcounts, sendtype, c.blocks);
+    const Bytes leaving = sum(sendcounts, sendtype, c.blocks, Use::sent);
     exchange(Flow::one_to_all, c, sendcounts, sendtype);
     if (c.inter) return set(v_bin, leaving, 0);
-    set(v_bin, leaving, in_place(recvbuf) ? data(sendcounts[c.rank], sendtype) : data(recvcount, recvtype));
+    set(v_bin, leaving,
+        in_place(recvbuf) ? data(sendcounts[c.rank], sendtype, Use::sent) : data(recvcount, recvtype, Use::received));
   }
 
   template <class Count>
   COMMLENS_IN_REGISTERS void allgather(const CommView& c, const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
                                        Count recvcount, MPI_Datatype recvtype) noexcept {
-    const Bytes arriving = data(recvcount, recvtype);
-    const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype);
+    const Bytes arriving = data(recvcount, recvtype, Use::received);
+    const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype, Use::sent);
     set(bin_of(block), block, times(arriving, c.blocks));
     exchange(Flow::all_to_all, times(block, others(c)));
   }
@@ -209,16 +210,17 @@ struct Volume {
   template <class Count>
   void allgatherv(const CommView& c, const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
                   const Count recvcounts[], MPI_Datatype recvtype) noexcept {
-    const Bytes block = in_place(sendbuf) ? data(recvcounts[c.rank], recvtype) : data(sendcount, sendtype);
-    set(v_bin, block, sum(recvcounts, recvtype, c.blocks));
+    const Bytes block =
+        in_place(sendbuf) ? data(recvcounts[c.rank], recvtype, Use::received) : data(sendcount, sendtype, Use::sent);
+    set(v_bin, block, sum(recvcounts, recvtype, c.blocks, Use::received));
     exchange(Flow::all_to_all, times(block, others(c)));
   }
 
   template <class Count>
   COMMLENS_IN_REGISTERS void alltoall(const CommView& c, const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
                                       Count recvcount, MPI_Datatype recvtype) noexcept {
-    const Bytes arriving = data(recvcount, recvtype);
-    const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype);
+    const Bytes arriving = data(recvcount, recvtype, Use::received);
+    const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype, Use::sent);
     set(bin_of(block), times(block, c.blocks), times(arriving, c.blocks));
     exchange(Flow::all_to_all, times(block, others(c)));
   }
@@ -226,8 +228,8 @@ struct Volume {
   template <class Count>
   void alltoallv(const CommView& c, const void* sendbuf, const Count sendcounts[], MPI_Datatype sendtype,
                  const Count recvcounts[], MPI_Datatype recvtype) noexcept {
-    const Bytes arriving = sum(recvcounts, recvtype, c.blocks);
-    set(v_bin, in_place(sendbuf) ? arriving : sum(sendcounts, sendtype, c.blocks), arriving);
+    const Bytes arriving = sum(recvcounts, recvtype, c.blocks, Use::received);
+    set(v_bin, in_place(sendbuf) ? arriving : sum(sendcounts, sendtype, c.blocks, Use::sent), arriving);
     in_place(sendbuf) ? exchange(Flow::all_to_all, c, recvcounts, recvtype)
                       : exchange(Flow::all_to_all, c, sendcounts, sendtype);
   }
@@ -235,8 +237,8 @@ struct Volume {
   template <class Count>
   void alltoallw(const CommView& c, const void* sendbuf, const Count sendcounts[], const MPI_Datatype sendtypes[],
                  const Count recvcounts[], const MPI_Datatype recvtypes[]) noexcept {
-    const Bytes arriving = sum(recvcounts, recvtypes, c.blocks);
-    set(v_bin, in_place(sendbuf) ? arriving : sum(sendcounts, sendtypes, c.blocks), arriving);
+    const Bytes arriving = sum(recvcounts, recvtypes, c.blocks, Use::received);
+    set(v_bin, in_place(sendbuf) ? arriving : sum(sendcounts, sendtypes, c.blocks, Use::sent), arriving);
     in_place(sendbuf) ? exchange(Flow::all_to_all, c, recvcounts, recvtypes)
                       : exchange(Flow::all_to_all, c, sendcounts, sendtypes);
   }
@@ -245,15 +247,15 @@ struct Volume {
   COMMLENS_IN_REGISTERS void reduce(const CommView& c, Count count, MPI_Datatype datatype, int root) noexcept {
     const Role r = role(c, root);
     if (r == Role::bystander) return;
-    const Bytes vector = data(count, datatype);
     const bool sends = !(c.inter && r == Role::root);
+    const Bytes vector = data(count, datatype, r == Role::other ? Use::sent : sends ? Use::both : Use::received);
     set(bin_of(vector), sends ? vector : 0, r == Role::root ? vector : 0);
     if (r == Role::root) exchange(Flow::all_to_one, times(vector, others(c)));
   }
 
   template <class Count>
   COMMLENS_IN_REGISTERS void allreduce(const CommView& c, Count count, MPI_Datatype datatype) noexcept {
-    const Bytes vector = data(count, datatype);
+    const Bytes vector = data(count, datatype, Use::both);
     set(bin_of(vector), vector, vector);
     exchange(Flow::all_to_all, times(vector, others(c)));
   }
@@ -261,7 +263,7 @@ struct Volume {
   // For prefix sums, counts this process and those after it, as Open MPI's monitoring does.
   template <class Count>
   COMMLENS_IN_REGISTERS void scan(const CommView& c, Count count, MPI_Datatype datatype) noexcept {
-    const Bytes vector = data(count, datatype);
+    const Bytes vector = data(count, datatype, Use::both);
     set(bin_of(vector), vector, vector);
     exchange(Flow::all_to_all, times(vector, c.size - c.rank));
   }
@@ -276,14 +278,14 @@ struct Volume {
   void reduce_scatter(const CommView& c, const Count recvcounts[], MPI_Datatype datatype) noexcept {
     MPI_Count vector = 0;  // one block: the parts are contiguous
     for (int i = 0; i < c.size; ++i) vector += recvcounts[i];
-    set(v_bin, data(vector, datatype), data(recvcounts[c.rank], datatype));
+    set(v_bin, data(vector, datatype, Use::both), data(recvcounts[c.rank], datatype, Use::both));
     // On an intercommunicator the blocks belong to this group; no rule assigns them to the remote processes.
     c.inter ? exchange(Flow::all_to_all, sent) : exchange(Flow::all_to_all, c, recvcounts, datatype);
   }
 
   template <class Count>
   COMMLENS_IN_REGISTERS void reduce_scatter_block(const CommView& c, Count recvcount, MPI_Datatype datatype) noexcept {
-    const Bytes block = data(recvcount, datatype);
+    const Bytes block = data(recvcount, datatype, Use::both);
     set(bin_of(block), times(block, c.size), block);
     exchange(Flow::all_to_all, times(block, others(c)));
   }
@@ -293,40 +295,40 @@ struct Volume {
   template <class Count>
   void neighbor_allgather(const CommView& c, Count sendcount, MPI_Datatype sendtype, Count recvcount,
                           MPI_Datatype recvtype) noexcept {
-    const Bytes block = data(sendcount, sendtype);
-    set(bin_of(block), c.destinations > 0 ? block : 0, times(data(recvcount, recvtype), c.sources));
+    const Bytes block = data(sendcount, sendtype, Use::sent);
+    set(bin_of(block), c.destinations > 0 ? block : 0, times(data(recvcount, recvtype, Use::received), c.sources));
     exchange_with_neighbors(c, sendcount, sendtype);
   }
 
   template <class Count>
   void neighbor_allgatherv(const CommView& c, Count sendcount, MPI_Datatype sendtype, const Count recvcounts[],
                            MPI_Datatype recvtype) noexcept {
-    const Bytes block = data(sendcount, sendtype);
-    set(v_bin, c.destinations > 0 ? block : 0, sum_present(c, recvcounts, recvtype, c.source_slots));
+    const Bytes block = data(sendcount, sendtype, Use::sent);
+    set(v_bin, c.destinations > 0 ? block : 0, sum_present(c, recvcounts, recvtype, c.source_slots, Use::received));
     exchange_with_neighbors(c, sendcount, sendtype);
   }
 
   template <class Count>
   void neighbor_alltoall(const CommView& c, Count sendcount, MPI_Datatype sendtype, Count recvcount,
                          MPI_Datatype recvtype) noexcept {
-    const Bytes block = data(sendcount, sendtype);
-    set(bin_of(block), times(block, c.destinations), times(data(recvcount, recvtype), c.sources));
+    const Bytes block = data(sendcount, sendtype, Use::sent);
+    set(bin_of(block), times(block, c.destinations), times(data(recvcount, recvtype, Use::received), c.sources));
     exchange_with_neighbors(c, sendcount, sendtype);
   }
 
   template <class Count>
   void neighbor_alltoallv(const CommView& c, const Count sendcounts[], MPI_Datatype sendtype, const Count recvcounts[],
                           MPI_Datatype recvtype) noexcept {
-    set(v_bin, sum_present(c, sendcounts, sendtype, c.destination_slots),
-        sum_present(c, recvcounts, recvtype, c.source_slots));
+    set(v_bin, sum_present(c, sendcounts, sendtype, c.destination_slots, Use::sent),
+        sum_present(c, recvcounts, recvtype, c.source_slots, Use::received));
     exchange_with_neighbors(c, sendcounts, sendtype);
   }
 
   template <class Count>
   void neighbor_alltoallw(const CommView& c, const Count sendcounts[], const MPI_Datatype sendtypes[],
                           const Count recvcounts[], const MPI_Datatype recvtypes[]) noexcept {
-    set(v_bin, sum_present(c, sendcounts, sendtypes, c.destination_slots),
-        sum_present(c, recvcounts, recvtypes, c.source_slots));
+    set(v_bin, sum_present(c, sendcounts, sendtypes, c.destination_slots, Use::sent),
+        sum_present(c, recvcounts, recvtypes, c.source_slots, Use::received));
     exchange_with_neighbors(c, sendcounts, sendtypes);
   }
 
@@ -337,15 +339,15 @@ struct Volume {
   template <class Count>
   COMMLENS_IN_REGISTERS void put(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
                                  Count target_count, MPI_Datatype target_datatype) noexcept {
-    look_at(target_count, target_datatype);
-    send_block(data(origin_count, origin_datatype), target_rank);
+    look_at(target_count, target_datatype, Use::target);
+    send_block(data(origin_count, origin_datatype, Use::sent), target_rank);
   }
 
   template <class Count>
   COMMLENS_IN_REGISTERS void get(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
                                  Count target_count, MPI_Datatype target_datatype) noexcept {
-    look_at(target_count, target_datatype);
-    const Bytes block = data(origin_count, origin_datatype);
+    look_at(target_count, target_datatype, Use::target);
+    const Bytes block = data(origin_count, origin_datatype, Use::received);
     if (target_rank == MPI_PROC_NULL) return set(null_bin, 0, 0);
     set(bin_of(block), 0, block);
     from = target_rank;
@@ -355,10 +357,10 @@ struct Volume {
   void get_accumulate(const CommView&, Count origin_count, MPI_Datatype origin_datatype, Count result_count,
                       MPI_Datatype result_datatype, int target_rank, Count target_count, MPI_Datatype target_datatype,
                       MPI_Op op) noexcept {
-    look_at(target_count, target_datatype);
-    const Bytes result = data(result_count, result_datatype);
+    look_at(target_count, target_datatype, Use::target);
+    const Bytes result = data(result_count, result_datatype, Use::received);
     // With MPI_NO_OP the origin arguments are not significant.
-    const Bytes origin = op == api.no_op ? 0 : data(origin_count, origin_datatype);
+    const Bytes origin = op == api.no_op ? 0 : data(origin_count, origin_datatype, Use::sent);
     if (target_rank == MPI_PROC_NULL) return set(null_bin, 0, 0);
     set(bin_of(op == api.no_op ? result : origin), origin, result);
     to = op == api.no_op ? -1 : target_rank;
@@ -366,7 +368,7 @@ struct Volume {
   }
 
   COMMLENS_IN_REGISTERS void fetch_and_op(const CommView&, MPI_Datatype datatype, int target_rank, MPI_Op op) noexcept {
-    const Bytes element = data(1, datatype);
+    const Bytes element = data(1, datatype, Use::both);
     if (target_rank == MPI_PROC_NULL) return set(null_bin, 0, 0);
     set(bin_of(element), op == api.no_op ? 0 : element, element);
     to = op == api.no_op ? -1 : target_rank;
@@ -374,7 +376,7 @@ struct Volume {
   }
 
   COMMLENS_IN_REGISTERS void compare_and_swap(const CommView&, MPI_Datatype datatype, int target_rank) noexcept {
-    const Bytes element = data(1, datatype);
+    const Bytes element = data(1, datatype, Use::both);
     if (target_rank == MPI_PROC_NULL) return set(null_bin, 0, 0);
     set(bin_of(element), 2 * element, element);
     to = from = target_rank;
@@ -384,7 +386,7 @@ struct Volume {
 
   template <class Count>
   COMMLENS_IN_REGISTERS void write(const CommView&, Count count, MPI_Datatype datatype) noexcept {
-    const Bytes block = data(count, datatype);
+    const Bytes block = data(count, datatype, Use::sent);
     set(bin_of(block), block, 0);
   }
 
@@ -398,7 +400,7 @@ struct Volume {
                           : parts.large != nullptr ? parts.large[i]
                                                    : parts.count;
       MPI_Datatype type = parts.types != nullptr ? parts.types[i] : parts.type;
-      visit(peer, n <= 0 ? 0 : static_cast<Bytes>(n) * layout_of(type, freed).size());
+      visit(peer, n <= 0 ? 0 : static_cast<Bytes>(n) * layout_of(type, freed, Use::layout).size());
     }
   }
 
@@ -431,6 +433,11 @@ struct Volume {
   void say_type(MPI_Datatype type) noexcept { parts.type = type; }
   void say_type(const MPI_Datatype* types) noexcept { parts.types = types; }
 
+  COMMLENS_IN_REGISTERS void exchange_block(Bytes block, int receiver) noexcept {
+    set(bin_of(block), receiver == MPI_PROC_NULL ? 0 : block, 0);  // not null_bin: it may receive a message
+    to = receiver;
+  }
+
   COMMLENS_IN_REGISTERS void send_block(Bytes block, int receiver) noexcept {
     const bool is_null = receiver == MPI_PROC_NULL;
     set(is_null ? null_bin : bin_of(block), is_null ? 0 : block, 0);
@@ -444,63 +451,63 @@ struct Volume {
   }
 
   template <class Count>
-  COMMLENS_IN_REGISTERS Bytes data(Count count, MPI_Datatype datatype) noexcept {
-    return blocks(count, count, datatype);
+  COMMLENS_IN_REGISTERS Bytes data(Count count, MPI_Datatype datatype, Use use) noexcept {
+    return blocks(count, count, datatype, use);
   }
 
   // Returns the bytes of blocks of one datatype.  total: elements of all blocks; largest: elements of the largest
   // block.
-  COMMLENS_IN_REGISTERS Bytes blocks(MPI_Count total, MPI_Count largest, MPI_Datatype datatype) noexcept {
+  COMMLENS_IN_REGISTERS Bytes blocks(MPI_Count total, MPI_Count largest, MPI_Datatype datatype, Use use) noexcept {
     if (total <= 0) return 0;  // the datatype of an empty message may be anything
     if (is_ahead) {
-      const void* const known = layouts.find(bits(datatype));
+      const void* const known = known_layout(datatype);
       is_unknown = is_unknown || known == nullptr;
       return known == nullptr ? 0 : static_cast<Bytes>(total) * Layout(known).size();
     }
-    const Layout layout = layout_of(datatype, freed);
+    const Layout layout = layout_of(datatype, freed, use);
     noncontiguous = noncontiguous || !(layout.gapless() || (largest == 1 && layout.gapless_alone()));
     return static_cast<Bytes>(total) * layout.size();
   }
 
   // Checks a datatype for gaps; another argument determines the bytes.
   template <class Count>
-  void look_at(Count count, MPI_Datatype datatype) noexcept {
-    static_cast<void>(data(count, datatype));
+  void look_at(Count count, MPI_Datatype datatype, Use use) noexcept {
+    static_cast<void>(data(count, datatype, use));
   }
 
   template <class Count>
-  Bytes sum(const Count counts[], MPI_Datatype datatype, int n) noexcept {
+  Bytes sum(const Count counts[], MPI_Datatype datatype, int n, Use use) noexcept {
     MPI_Count total = 0, largest = 0;
     for (int i = 0; i < n; ++i) {
       total += counts[i];
       largest = std::max<MPI_Count>(largest, counts[i]);
     }
-    return blocks(total, largest, datatype);
+    return blocks(total, largest, datatype, use);
   }
 
   template <class Count>
-  Bytes sum(const Count counts[], const MPI_Datatype datatypes[], int n) noexcept {
+  Bytes sum(const Count counts[], const MPI_Datatype datatypes[], int n, Use use) noexcept {
     Bytes total = 0;
-    for (int i = 0; i < n; ++i) total += data(counts[i], datatypes[i]);
+    for (int i = 0; i < n; ++i) total += data(counts[i], datatypes[i], use);
     return total;
   }
 
   template <class Count>
-  Bytes sum_present(const CommView& c, const Count counts[], MPI_Datatype datatype, int n) noexcept {
+  Bytes sum_present(const CommView& c, const Count counts[], MPI_Datatype datatype, int n, Use use) noexcept {
     MPI_Count total = 0, largest = 0;
     for (int i = 0; i < n; ++i) {
       if (!present(c, i)) continue;
       total += counts[i];
       largest = std::max<MPI_Count>(largest, counts[i]);
     }
-    return blocks(total, largest, datatype);
+    return blocks(total, largest, datatype, use);
   }
 
   template <class Count>
-  Bytes sum_present(const CommView& c, const Count counts[], const MPI_Datatype datatypes[], int n) noexcept {
+  Bytes sum_present(const CommView& c, const Count counts[], const MPI_Datatype datatypes[], int n, Use use) noexcept {
     Bytes total = 0;
     for (int i = 0; i < n; ++i) {
-      if (present(c, i)) total += data(counts[i], datatypes[i]);
+      if (present(c, i)) total += data(counts[i], datatypes[i], use);
     }
     return total;
   }

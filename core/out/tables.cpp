@@ -516,6 +516,7 @@ void fill_shared(Database& db, const Profile& profile, const Meta& meta, Part pa
   fill_flows(db);
   fill_region_names(db, profile, part);
   fill_metrics(db, profile, part);
+  fill_datatypes(db, profile, part);
   fill_tags(db, profile, part);
   if (part != Part::shard) {
     fill_settings(db, profile);
@@ -528,6 +529,7 @@ void fill_shared(Database& db, const Profile& profile, const Meta& meta, Part pa
 void fill_ranks(Database& db, const Profile& profile, const Phases& phases, Gap& gap) {
   fill_rank_facts(db, profile);
   fill_cells(db, profile);
+  fill_datatype_uses(db, profile);
   fill_slices(db, profile);
   fill_positions(db, profile);
   fill_overhead(db, profile, phases, gap);

@@ -40,6 +40,10 @@ void fill_threads(Database& db, const Profile& profile);
 void fill_waiting(Database& db, const Profile& profile);
 void fill_sampled(Database& db, const Profile& profile);
 
+// Fill the tables about datatypes: the datatypes, and the calls of each rank.
+void fill_datatypes(Database& db, const Profile& profile, Part part);
+void fill_datatype_uses(Database& db, const Profile& profile);
+
 // Fills the distributions of a summary.
 void fill_scopes(Database& db, const Profile& profile);
 

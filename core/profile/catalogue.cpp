@@ -43,6 +43,15 @@ void metric_fields(Codec& codec, Metric& metric) {
   codec.text(metric.unit);
 }
 
+template <class Codec, class Datatype>
+void datatype_fields(Codec& codec, Datatype& datatype) {
+  codec.text(datatype.tree);
+  codec.number(datatype.size);
+  codec.signed_number(datatype.lower);
+  codec.signed_number(datatype.extent);
+  codec.number(datatype.identity);
+}
+
 template <class Codec, class Tag>
 void tag_fields(Codec& codec, Tag& tag) {
   codec.number(tag.region);
@@ -56,13 +65,14 @@ void key_fields(Codec& codec, Key& key) {
   for (const auto counter : counters_of_key) codec.number(key.*counter);
 }
 
-// All of a catalogue.  The first site, region and metric stand for none, and are in every catalogue.
+// All of a catalogue.  The first site, region, metric and datatype stand for none, and are in every catalogue.
 template <class Codec, class AnyCatalogue>
 void fields(Codec& codec, AnyCatalogue& all) {
   codec.list(all.sites, 1, [&codec](auto& site) { site_fields(codec, site); });
   codec.list(all.comms, 0, [&codec](auto& comm) { comm_fields(codec, comm); });
   codec.list(all.regions, 1, [&codec](auto& region) { region_fields(codec, region); });
   codec.list(all.metrics, 1, [&codec](auto& metric) { metric_fields(codec, metric); });
+  codec.list(all.datatypes, 1, [&codec](auto& datatype) { datatype_fields(codec, datatype); });
   codec.list(all.tags, 0, [&codec](auto& tag) { tag_fields(codec, tag); });
   codec.list(all.keys, 0, [&codec](auto& key) { key_fields(codec, key); });
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/identity.h"
+#include "core/state/datatypes.h"
 #include "core/state/regions.h"
 #include "core/state/registry.h"
 #include "core/state/site_facts.h"
@@ -44,10 +45,11 @@ struct Catalogue {
     std::uint64_t calls, bytes_sent, bytes_received, noncontiguous;  // those of the majority of ranks, if there is one
   };
 
-  std::vector<Comm> comms;           // comms[0] is "no communicator"
-  std::vector<SiteFacts> sites;      // sites[0] is "no call site"
-  std::vector<Region> regions;       // regions[0] is the whole program; parents first
-  std::vector<MetricFacts> metrics;  // metrics[0] is none
+  std::vector<Comm> comms;               // comms[0] is "no communicator"
+  std::vector<SiteFacts> sites;          // sites[0] is "no call site"
+  std::vector<Region> regions;           // regions[0] is the whole program; parents first
+  std::vector<MetricFacts> metrics;      // metrics[0] is none
+  std::vector<DatatypeFacts> datatypes;  // datatypes[0] is none
   std::vector<Tag> tags;
   std::vector<KeyFacts> keys;  // sorted by comm, op, bin, region, site
 

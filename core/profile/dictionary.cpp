@@ -26,7 +26,16 @@ Identity identity_from(Identity first, Numbers... others) {
 }
 
 // Kinds of entries; part of each identity, so that entries of different kinds never have the same one.
-enum : Identity { comm_entry = 1, site_entry, key_entry, text_entry, region_entry, metric_entry, tag_entry };
+enum : Identity {
+  comm_entry = 1,
+  site_entry,
+  key_entry,
+  text_entry,
+  region_entry,
+  metric_entry,
+  tag_entry,
+  datatype_entry
+};
 
 auto place(const CommDraft& d) { return std::make_tuple(d.second_side, d.rank_in_comm, d.world_rank); }
 
@@ -41,7 +50,9 @@ Dictionary::Dictionary()
       regions_(1),
       by_region_{{0, 0}},
       metrics_(1),
-      by_metric_{{0, 0}} {}
+      by_metric_{{0, 0}},
+      datatypes_(1),
+      by_datatype_{{0, 0}} {}
 
 void Dictionary::add_rank(int rank) { add_block({rank, rank + 1}); }
 
@@ -80,6 +91,13 @@ std::uint32_t Dictionary::metric(MetricFacts metric) {
   const Identity identity = identity_of(metric);
   const auto [entry, is_new] = by_metric_.try_emplace(identity, static_cast<std::uint32_t>(metrics_.size()));
   if (is_new) metrics_.push_back(std::move(metric));
+  return entry->second;
+}
+
+std::uint32_t Dictionary::datatype(DatatypeFacts datatype) {
+  const auto [entry, is_new] =
+      by_datatype_.try_emplace(datatype.identity, static_cast<std::uint32_t>(datatypes_.size()));
+  if (is_new) datatypes_.push_back(std::move(datatype));
   return entry->second;
 }
 
@@ -289,6 +307,8 @@ std::vector<Identity> Dictionary::identities() const {
   for (std::size_t i = 1; i < regions_.size(); ++i) all.push_back(identity_from(region_entry, regions_[i].identity));
   for (std::size_t i = 1; i < metrics_.size(); ++i)
     all.push_back(identity_from(metric_entry, identity_of(metrics_[i])));
+  for (std::size_t i = 1; i < datatypes_.size(); ++i)
+    all.push_back(identity_from(datatype_entry, datatypes_[i].identity));
   for (const auto& tag : tags_) all.push_back(identity_of_tag(tag));
   for (const Catalogue::KeyFacts& key : keys_) all.push_back(identity(key));
   for (const auto& [text, ranks] : texts_) all.push_back(identity(text, ranks));
@@ -353,6 +373,9 @@ std::vector<char> Dictionary::entries(const std::vector<char>& wanted) const {
     out.text(metrics_[i].name);
     out.text(metrics_[i].unit);
   }
+  for (std::size_t i = 1; i < datatypes_.size(); ++i) {
+    if (is_wanted(datatype_entry)) datatypes_[i].write(out);
+  }
   for (const auto& [region, name, value] : tags_) {
     if (!is_wanted(tag_entry)) continue;
     out.number(region);
@@ -385,6 +408,8 @@ std::vector<char> Dictionary::wanted(const std::vector<Identity>& identities, co
     known[identity_from(region_entry, regions_[i].identity)] = {other, 0};
   for (std::size_t i = 1; i < metrics_.size(); ++i)
     known[identity_from(metric_entry, identity_of(metrics_[i]))] = {other, 0};
+  for (std::size_t i = 1; i < datatypes_.size(); ++i)
+    known[identity_from(datatype_entry, datatypes_[i].identity)] = {other, 0};
   for (const auto& tag : tags_) known[identity_of_tag(tag)] = {other, 0};
   for (const Catalogue::KeyFacts& key : keys_) known[identity(key)] = {other, 0};
   std::vector<RankText> texts;
@@ -485,6 +510,8 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
     } else if (kind == metric_entry) {
       std::string name = in.text();
       metric({std::move(name), in.text()});
+    } else if (kind == datatype_entry) {
+      datatype(DatatypeFacts::read(in));
     } else if (kind == tag_entry) {
       const std::uint32_t its_region = region_of(in.number());
       std::string name = in.text();
@@ -532,7 +559,7 @@ std::map<std::tuple<std::string, std::string, std::string>, int> Dictionary::set
 
 Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
   Numbers numbers;
-  std::unordered_map<Identity, std::uint32_t> comms, sites, regions, metrics;
+  std::unordered_map<Identity, std::uint32_t> comms, sites, regions, metrics, datatypes;
   for (std::size_t i = 0; i < catalogue.comms.size(); ++i)
     comms.try_emplace(catalogue.comms[i].identity, static_cast<std::uint32_t>(i));
   std::vector<Identity> site_identities(catalogue.sites.size());  // callers come first
@@ -545,6 +572,8 @@ Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
     regions.try_emplace(catalogue.regions[i].identity, static_cast<std::uint32_t>(i));
   for (std::size_t i = 1; i < catalogue.metrics.size(); ++i)
     metrics.try_emplace(identity_of(catalogue.metrics[i]), static_cast<std::uint32_t>(i));
+  for (std::size_t i = 0; i < catalogue.datatypes.size(); ++i)
+    datatypes.try_emplace(catalogue.datatypes[i].identity, static_cast<std::uint32_t>(i));
   const auto find = [](const auto& in, Identity identity) {
     const auto found = in.find(identity);
     return found == in.end() ? 0 : found->second;
@@ -553,6 +582,7 @@ Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
   for (const Identity site : site_identities_) numbers.sites.push_back(find(sites, site));
   for (const Catalogue::Region& region : regions_) numbers.regions.push_back(find(regions, region.identity));
   for (const MetricFacts& metric : metrics_) numbers.metrics.push_back(find(metrics, identity_of(metric)));
+  for (const DatatypeFacts& datatype : datatypes_) numbers.datatypes.push_back(find(datatypes, datatype.identity));
   for (Catalogue::KeyFacts key : keys_) {
     key.comm = numbers.comms[key.comm];
     key.site = numbers.sites[key.site];

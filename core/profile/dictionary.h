@@ -59,9 +59,9 @@ struct Digest {
 
 Digest digest_of(const std::vector<Identity>& identities);
 
-// Communicators, call sites, regions, metrics, tags, keys and texts of ranks.  An entry is found by its identity, so
-// that an entry that several ranks report is stored once.  Entries are numbered in order of arrival; catalogue()
-// assigns the final numbers.
+// Communicators, call sites, regions, metrics, datatypes, tags, keys and texts of ranks.  An entry is found by its
+// identity, so that an entry that several ranks report is stored once.  Entries are numbered in order of arrival;
+// catalogue() assigns the final numbers.
 class Dictionary {
  public:
   Dictionary();
@@ -69,6 +69,7 @@ class Dictionary {
   std::uint32_t site(SiteFacts site);
   std::uint32_t region(std::uint32_t parent, RegionKind kind, std::string name);
   std::uint32_t metric(MetricFacts metric);
+  std::uint32_t datatype(DatatypeFacts datatype);
   void tag(std::uint32_t region, std::string name, std::string value);
   std::uint32_t comm(CommDraft reported);                         // reported by one rank, which is a member
   std::uint32_t key(const Catalogue::KeyFacts& key);              // with the counters of one rank
@@ -131,14 +132,16 @@ class Dictionary {
 
   // The number of entries of each kind.  Entries that arrive later have higher numbers.
   struct Size {
-    std::size_t comms, sites, regions, metrics, keys;
+    std::size_t comms, sites, regions, metrics, datatypes, keys;
   };
-  Size size() const { return {drafts_.size(), sites_.size(), regions_.size(), metrics_.size(), keys_.size()}; }
+  Size size() const {
+    return {drafts_.size(), sites_.size(), regions_.size(), metrics_.size(), datatypes_.size(), keys_.size()};
+  }
 
   // Maps the numbers of this dictionary to those of a catalogue.  pre: the catalogue contains all entries of this
   // dictionary.
   struct Numbers {
-    std::vector<std::uint32_t> comms, sites, regions, metrics, keys;
+    std::vector<std::uint32_t> comms, sites, regions, metrics, datatypes, keys;
   };
   Numbers numbers_in(const Catalogue& catalogue) const;
 
@@ -177,6 +180,8 @@ class Dictionary {
   std::unordered_map<Identity, std::uint32_t> by_region_;
   std::vector<MetricFacts> metrics_;
   std::unordered_map<Identity, std::uint32_t> by_metric_;
+  std::vector<DatatypeFacts> datatypes_;
+  std::unordered_map<Identity, std::uint32_t> by_datatype_;
   std::set<std::tuple<Identity, std::string, std::string>> tags_;  // by identity of the region
   std::unordered_map<Identity, Identity> settled_sites_;           // of the call site, by identity of the communicator
   std::vector<Catalogue::KeyFacts> keys_;

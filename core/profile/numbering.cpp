@@ -142,6 +142,10 @@ Catalogue Dictionary::catalogue() const {
   std::sort(result.metrics.begin() + 1, result.metrics.end(), [](const MetricFacts& a, const MetricFacts& b) {
     return std::tie(a.name, a.unit) < std::tie(b.name, b.unit);
   });
+  result.datatypes = datatypes_;
+  std::sort(result.datatypes.begin() + 1, result.datatypes.end(), [](const DatatypeFacts& a, const DatatypeFacts& b) {
+    return std::tie(a.tree, a.size, a.extent, a.identity) < std::tie(b.tree, b.size, b.extent, b.identity);
+  });
   for (const auto& [region, name, value] : tags_) result.tags.push_back({new_region[region_of(region)], name, value});
 
   const std::vector<std::uint32_t> order = comms_in_order();

@@ -220,6 +220,7 @@ bool Profile::read(WireReader& in, RankData& data) {
   read_regions(in, data);
   read_series(in, data);
   read_events(in, data);
+  read_datatypes(in, data);
   read_peers(in, data);
   read_samples(in, data);
   read_channels_of(in, data);
@@ -311,6 +312,8 @@ bool Profile::add(const char* bytes, std::size_t size) {
   }
   add_cells(data);
   add_threads(data, region_numbers);
+  for (DatatypeRow& row : data.datatype_rows) row.comm = comm_at(row.comm);
+  add_datatypes(data);
   for (Slice& slice : data.slices) slice.comm = slice.op == region_op ? region_at(slice.comm) : comm_at(slice.comm);
   for (EventRow& row : data.event_rows) row.comm = comm_at(row.comm);  // add_regions() has numbered the rest
   event_rows.insert(event_rows.end(), data.event_rows.begin(), data.event_rows.end());
@@ -441,6 +444,7 @@ void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
   mark(has_site, sites.size(), numbers.sites, own.sites);
   mark(has_region, regions.size(), numbers.regions, own.regions);
   mark(has_metric, metrics.size(), numbers.metrics, own.metrics);
+  mark(has_datatype, datatypes.size(), numbers.datatypes, own.datatypes);
   mark(has_key, keys.size(), numbers.keys, own.keys);
 
   std::sort(ranks.begin(), ranks.end(), [](const Rank& a, const Rank& b) { return a.facts.rank < b.facts.rank; });
@@ -451,6 +455,7 @@ void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
   settle_peers(numbers);
   settle_regions(numbers);
   settle_threads(numbers);
+  settle_datatypes(numbers);
   for (SampleRow& row : samples) {
     row.comm = numbers.comms[row.comm];
     row.region = numbers.regions[row.region];

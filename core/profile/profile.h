@@ -120,6 +120,15 @@ class Profile : public Catalogue {
     std::uint64_t count;
     Ns enabled, running;
   };
+  // The calls of a rank with one combination of datatypes.
+  struct DatatypeRow {
+    std::uint32_t comm, op;  // indices
+    int rank;
+    std::uint32_t sent, received, target;  // datatypes, indices; 0: none
+    std::uint64_t calls;
+    Ns time;
+    std::uint64_t bytes_sent, bytes_received;
+  };
 
   // Messages of one flow and size between a rank and a peer, or of one shape of collective.
   struct PeerRow {
@@ -210,6 +219,7 @@ class Profile : public Catalogue {
   std::vector<ThreadCell> thread_cells;           // by (key, rank, thread)
   std::vector<ThreadRegion> thread_regions;       // by (region, rank, thread)
   std::vector<EventRow> event_rows;               // by (metric, region, communicator, procedure, rank)
+  std::vector<DatatypeRow> datatype_rows;         // by (communicator, procedure, sent, received, target, rank)
   std::vector<PeerRow> peer_rows;   // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
   std::vector<SampleRow> samples;   // of the ranks of this block
   ChannelEnds channels;             // of the ranks of this block
@@ -223,7 +233,7 @@ class Profile : public Catalogue {
   bool is_summary = false;
   // Flags by index in the catalogue: the ranks of this block reported the entry.  This includes parents and members of
   // sets.
-  std::vector<char> has_comm, has_site, has_region, has_metric, has_key;
+  std::vector<char> has_comm, has_site, has_region, has_metric, has_datatype, has_key;
 
  private:
   // The package of one rank, in the numbers of that rank.
@@ -249,6 +259,8 @@ class Profile : public Catalogue {
     std::vector<MetricRow> metric_rows;
     std::vector<SeriesRow> series_rows;
     std::vector<EventRow> event_rows;
+    std::vector<DatatypeFacts> datatypes;
+    std::vector<DatatypeRow> datatype_rows;
     std::vector<TagFacts> tags;
     std::vector<NoticeText> notices;
   };
@@ -264,6 +276,7 @@ class Profile : public Catalogue {
   static void read_regions(WireReader& in, RankData& data);
   static void read_series(WireReader& in, RankData& data);
   static void read_events(WireReader& in, RankData& data);
+  static void read_datatypes(WireReader& in, RankData& data);
   static void read_peers(WireReader& in, RankData& data);
   static void read_samples(WireReader& in, RankData& data);
   static void read_channels_of(WireReader& in, RankData& data);
@@ -272,6 +285,8 @@ class Profile : public Catalogue {
   void add_regions(RankData& data, const std::vector<std::uint32_t>& numbers);
   void add_threads(RankData& data, const std::vector<std::uint32_t>& regions);
   void settle_threads(const Dictionary::Numbers& numbers);
+  void add_datatypes(RankData& data);  // pre: their communicators have the numbers of this profile
+  void settle_datatypes(const Dictionary::Numbers& numbers);
   void settle_regions(const Dictionary::Numbers& numbers);
   void settle_slices(const Dictionary::Numbers& numbers);
   void settle_peers(const Dictionary::Numbers& numbers);

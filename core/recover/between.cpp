@@ -25,6 +25,15 @@ void subtract_cell(Cell& now, const Cell& before) {
 
 bool is_empty(const Cell& cell) { return (cell.calls | cell.time | cell.bytes_sent | cell.bytes_received) == 0; }
 
+void subtract_sum_of_datatypes(DatatypeSum& now, const DatatypeSum& before) {
+  now.calls = rest(now.calls, before.calls);
+  now.time = rest(now.time, before.time);
+  now.bytes_sent = rest(now.bytes_sent, before.bytes_sent);
+  now.bytes_received = rest(now.bytes_received, before.bytes_received);
+}
+
+bool is_empty(const DatatypeSum& sum) { return (sum.calls | sum.time | sum.bytes_sent | sum.bytes_received) == 0; }
+
 void subtract_sum(CountedRegions::Sum& now, const CountedRegions::Sum& before) {
   now.calls = rest(now.calls, before.calls);
   now.time = rest(now.time, before.time);
@@ -130,6 +139,7 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
   Counted& counted = now.counted();
   const Counted& earlier = before.counted();
   subtract_each(counted.cells, earlier.cells, subtract_cell);
+  subtract_each(counted.datatypes.sums, earlier.datatypes.sums, subtract_sum_of_datatypes);
   subtract_each(counted.regions.times, earlier.regions.times, subtract_sum);
   subtract_each(counted.regions.loops, earlier.regions.loops, subtract_bins);
   subtract_each(counted.regions.values, earlier.regions.values, subtract_value);

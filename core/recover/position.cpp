@@ -66,7 +66,7 @@ Ticks Reader::take_position(std::uint32_t number, const Thread& thread, std::uin
     return 0;
   }
   position.op = current.op;
-  position.site = current.site;
+  position.site = without_datatypes(current.site);
   position.since = current.since;
   if (current.comm_by == CurrentCall::index) {
     position.comm = static_cast<std::uint32_t>(current.comm);
@@ -96,13 +96,14 @@ Ticks Reader::take_open_call(std::uint32_t number, const Thread& thread, const P
   open.key = key;
   open.site = position.site;
   open.time = end - begin;
-  const auto add = [&open](Cells& cells) {
-    add_cell_to(cells, open);
+  CountedThread* const own = thread_of(number);
+  add_cell_to(counted_, own, open);
+  const auto extend = [&open](Cells& cells) {
     Cell& sum = cells[{open.key, open.site}];
     sum.time_max = std::max(sum.time_max, open.time);
   };
-  add(counted_.cells);
-  if (CountedThread* const own = thread_of(number); own != nullptr) add(own->cells);
+  extend(counted_.cells);
+  if (own != nullptr) extend(own->cells);
   totals_[number][slice_key(key)].time += open.time;
   return open.time;
 }

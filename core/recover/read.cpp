@@ -264,8 +264,11 @@ void Reader::take_cell(Cell cell, std::uint32_t thread) {
     is_damaged_ = true;
     return;
   }
-  add_cell_to(counted_.cells, cell);
-  if (CountedThread* const own = thread_of(thread); own != nullptr) add_cell_to(own->cells, cell);
+  if (datatypes_of(cell.site) >= counted_.datatypes.combinations.size()) {
+    is_damaged_ = true;
+    cell.site = without_datatypes(cell.site);
+  }
+  add_cell_to(counted_, thread_of(thread), cell);
   add_counters(totals_[thread][slice_key(cell.key)], cell);
 }
 
@@ -524,6 +527,12 @@ void Reader::read_journal(const char* begin, std::uint64_t bytes) {
     } else if (is_right && head.entry == Entry::metric) {
       journal::MetricEntry metric;
       is_right = journal::read(in, metric) && add_metric(std::move(metric));
+    } else if (is_right && head.entry == Entry::datatype) {
+      journal::DatatypeEntry datatype;
+      is_right = journal::read(in, datatype) && add_datatype(std::move(datatype));
+    } else if (is_right && head.entry == Entry::combination) {
+      journal::CombinationEntry combination;
+      is_right = journal::read(in, combination) && add_combination(combination);
     } else if (is_right && head.entry == Entry::tag) {
       TagFacts tag;
       is_right = journal::read(in, tag);

@@ -95,6 +95,8 @@ class Reader {
   std::vector<Frame> frames_of(const Regions* stack);
   bool add_region(journal::RegionEntry entry);
   bool add_metric(journal::MetricEntry entry);
+  bool add_datatype(journal::DatatypeEntry entry);
+  bool add_combination(const journal::CombinationEntry& entry);
   SiteFacts place_of(Site site) const;
   bool is_region(std::uint32_t number) const { return number < counted_.regions.names.size(); }
   bool is_place(RegionKey key);

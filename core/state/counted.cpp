@@ -17,11 +17,22 @@
 
 namespace commlens {
 
+namespace {
+
 void add_cell_to(Cells& cells, const Cell& cell) {
-  Cell& sum = cells[{cell.key, cell.site}];
+  const Site site = without_datatypes(cell.site);
+  Cell& sum = cells[{cell.key, site}];
   sum.key = cell.key;
-  sum.site = cell.site;
+  sum.site = site;
   add_calls(sum, cell);
+}
+
+}  // namespace
+
+void add_cell_to(Counted& counted, CountedThread* own, const Cell& cell) {
+  counted.datatypes.add(cell);
+  add_cell_to(counted.cells, cell);
+  if (own != nullptr) add_cell_to(own->cells, cell);
 }
 
 CountedThread* add_thread(CountedThreads& threads, std::uint32_t number, const ThreadOwner& owner) {
@@ -56,12 +67,11 @@ Counted counted_here(const Registry& registry, Ticks end) {
   counted.scale = TickScale::since_start();
   const auto add_lost = [&counted](const Cell& cell, CountedThread* own) {
     counted.lost += cell.calls;
-    if (cell.calls == 0) return;
-    add_cell_to(counted.cells, cell);
-    if (own != nullptr) add_cell_to(own->cells, cell);
+    if (cell.calls != 0) add_cell_to(counted, own, cell);
   };
   note_names();
   counted.regions = region_names();
+  counted.datatypes = datatypes_here();
   counted.notices = notices();
   if (std::optional<std::string> text = full_table_of_paths())
     counted.notices.push_back({Notice::paths, std::move(*text)});
@@ -73,9 +83,7 @@ Counted counted_here(const Registry& registry, Ticks end) {
     slices.push_back(slices_of(*t));
     CountedThread* const own = add_thread(counted.threads, t->number, t->owner);
     each_cell(t->table, [&counted, own](const Cell& cell) {
-      if (!is_reported(cell)) return;
-      add_cell_to(counted.cells, cell);
-      if (own != nullptr) add_cell_to(own->cells, cell);
+      if (is_reported(cell)) add_cell_to(counted, own, cell);
     });
     if (t->regions != nullptr) {
       const auto add = [&counted](const auto& cell) { counted.regions.add(cell); };

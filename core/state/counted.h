@@ -14,6 +14,7 @@
 #include "core/base/ticks.h"
 #include "core/hot/table.h"
 #include "core/hot/thread.h"
+#include "core/state/datatypes.h"
 #include "core/state/events.h"
 #include "core/state/messages.h"
 #include "core/state/notices.h"
@@ -82,6 +83,7 @@ struct Counted {
   Ticks started = 0;                     // when MPI_Init returned
   std::vector<const CommRecord*> comms;  // by index
   Cells cells;                           // of all threads
+  CountedDatatypes datatypes;            // of all threads
   std::uint64_t lost = 0;                // calls whose key was lost; they are among the cells
   Sliced slices;                         // of all threads
   CountedRegions regions;                // of all threads
@@ -96,8 +98,9 @@ struct Counted {
   std::function<Site(Site)> caller = [](Site) { return Site{0}; };  // of a call path; 0: unknown
 };
 
-// Adds a cell to the sum of all cells with its key and call site.
-void add_cell_to(Cells& cells, const Cell& cell);
+// Adds a cell to the sum of all cells with its key and call site, to that of its datatypes, and to that of its thread;
+// null: threads are not counted apart.
+void add_cell_to(Counted& counted, CountedThread* own, const Cell& cell);
 
 // Returns the entry to which the counters of the thread `number` belong, with the thread in it; null if threads are not
 // counted apart.

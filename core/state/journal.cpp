@@ -227,4 +227,31 @@ bool read(WireReader& in, TagFacts& tag) {
   return in.ok();
 }
 
+void note(const DatatypeEntry& datatype) noexcept {
+  append(Entry::datatype, [&](WireWriter& out) {
+    out.number(datatype.number);
+    datatype.facts.write(out);
+  });
+}
+
+bool read(WireReader& in, DatatypeEntry& datatype) {
+  datatype.number = static_cast<std::uint32_t>(in.number());
+  datatype.facts = DatatypeFacts::read(in);
+  return in.ok();
+}
+
+void note(const CombinationEntry& entry) noexcept {
+  append(Entry::combination, [&](WireWriter& out) {
+    const auto& [sent, received, target] = entry.combination;
+    for (const std::uint32_t n : {entry.number, sent, received, target}) out.number(n);
+  });
+}
+
+bool read(WireReader& in, CombinationEntry& entry) {
+  auto& [sent, received, target] = entry.combination;
+  for (std::uint32_t* const n : {&entry.number, &sent, &received, &target})
+    *n = static_cast<std::uint32_t>(in.number());
+  return in.ok();
+}
+
 }  // namespace commlens::journal

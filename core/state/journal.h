@@ -8,13 +8,14 @@
 
 #include "core/base/identity.h"
 #include "core/base/wire.h"
+#include "core/state/datatypes.h"
 #include "core/state/partners.h"
 #include "core/state/regions.h"
 #include "core/state/registry.h"
 #include "core/state/site_facts.h"
 
 // The entries of an arena that are not counters, each written when it becomes known.  Their number is bounded: one per
-// communicator, call site, module with call sites, region, metric and tag of the profile, and one for the job.
+// communicator, call site, module with call sites, region, metric, tag and datatype of the profile, and one for the job.
 namespace commlens::journal {
 
 enum class Entry : std::uint32_t {
@@ -25,6 +26,8 @@ enum class Entry : std::uint32_t {
   metric,
   tag,
   module,  // a loaded object that contains a call site
+  datatype,
+  combination,  // of the datatypes of a call
 };
 
 // Facts of the job and of this process that are known when counting begins.
@@ -63,6 +66,16 @@ struct MetricEntry {
   MetricFacts facts;
 };
 
+struct DatatypeEntry {
+  std::uint32_t number = 0;
+  DatatypeFacts facts;
+};
+
+struct CombinationEntry {
+  std::uint32_t number = 0;
+  Combination combination;
+};
+
 // Append an entry.  They do nothing without an arena, or without memory.
 void note(const JobEntry& job) noexcept;
 void note(const CommRecord& record) noexcept;
@@ -71,6 +84,8 @@ void note(const ModuleEntry& module) noexcept;
 void note(const RegionEntry& region) noexcept;
 void note(const MetricEntry& metric) noexcept;
 void note(const TagFacts& tag) noexcept;
+void note(const DatatypeEntry& datatype) noexcept;
+void note(const CombinationEntry& combination) noexcept;
 
 // Read an entry that note() wrote.  They return false when it is malformed.
 bool read(WireReader& in, JobEntry& job);
@@ -80,6 +95,8 @@ bool read(WireReader& in, ModuleEntry& module);
 bool read(WireReader& in, RegionEntry& region);
 bool read(WireReader& in, MetricEntry& metric);
 bool read(WireReader& in, TagFacts& tag);
+bool read(WireReader& in, DatatypeEntry& datatype);
+bool read(WireReader& in, CombinationEntry& combination);
 
 // Head of an entry in a segment; the entry's bytes follow.
 struct EntryHead {

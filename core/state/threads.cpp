@@ -18,6 +18,7 @@
 #include "core/state/paths.h"
 #include "core/state/peers.h"
 #include "core/state/regions.h"
+#include "core/state/datatypes.h"
 #include "core/state/sites.h"
 #include "core/state/slices.h"
 #include "core/state/sums.h"
@@ -248,7 +249,7 @@ C* added_cell(TableOf<C>& table, Key key, Site site) noexcept {
     table.segment_end = segment->end;
   }
   if constexpr (is_of_calls) {
-    static_cast<void>(module_of_site(site));  // looks the module up while it is loaded
+    static_cast<void>(module_of_site(without_datatypes(site)));  // looks the module up while it is loaded
     if (current_thread != nullptr) note_own_name(*current_thread);
   }
   C* const cell = table.free++;

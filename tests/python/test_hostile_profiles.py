@@ -36,6 +36,7 @@ COMMANDS = (
     ("metrics", "--series"),
     ("threads", "--each"),
     ("threads", "--by", "regions"),
+    ("datatypes", "--uses"),
     ("comms",),
     ("coverage",),
     ("matrix", "--kind", "all"),

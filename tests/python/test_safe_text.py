@@ -90,6 +90,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         region.name += HOSTILE
     build.metrics = [(name + HOSTILE, unit + HOSTILE) for name, unit in build.metrics]
     build.tags = [(region, key + HOSTILE, value + HOSTILE) for region, key, value in build.tags]
+    build.more["datatype"] = [(1, HOSTILE, 8, 0, 8)]
     build.sites[1] = (f"/opt/{HOSTILE}", "", 0x1234)
     build.imports += [
         ("MPI_Bcast", HOSTILE, "MPI_Bcast", "measured", None),
@@ -114,6 +115,7 @@ COMMANDS = [
     ("regions",),
     ("metrics",),
     ("metrics", "--series"),
+    ("datatypes", "--uses"),
     ("timeline",),
     ("regions", "--executions", "--iterations", "--unfold"),
     ("comms",),

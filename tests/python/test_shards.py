@@ -18,7 +18,7 @@ BLOCK = 2
 TABLES_OF_RANKS = (
     *("rank", "slice", "peer", "position", "overhead"),
     *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "metric_series", "waiting"),
-    *("thread", "thread_cell", "thread_region", "event_count"),
+    *("thread", "thread_cell", "thread_region", "event_count", "datatype_use"),
 )
 
 
@@ -110,6 +110,9 @@ def test_merge_makes_the_file_there_would_have_been(small: Path, directory: Path
 def test_all_that_is_known_of_regions_is_put_together(marked: Path, tmp_path: Path, run: Run) -> None:
     whole = tmp_path / "marked.db"
     whole.write_bytes(marked.read_bytes())
+    with closing(sqlite3.connect(whole)) as connection, connection:
+        connection.execute("INSERT INTO datatype VALUES (1, 'dup of MPI_INT', 4, 0, 4)")
+        connection.execute("INSERT INTO datatype_use SELECT 1, 0, 1, 0, 0, rank, 1, 10, 4, 0 FROM rank")
     parts = split(whole, tmp_path / "parts.commlens")
     tables = [name for name, relation in _schema.RELATIONS.items() if relation.kind == "table"]
     with open_profile(str(whole)) as one, open_profile(str(parts)) as several:

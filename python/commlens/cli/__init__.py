@@ -29,6 +29,7 @@ COMMANDS = (
         "regions",
         "metrics",
         "threads",
+        "datatypes",
         "timeline",
         "history",
         "waits",

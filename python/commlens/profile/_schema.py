@@ -470,6 +470,61 @@ CREATE TABLE event_count ( -- What the processor and the kernel counted (COMMLEN
         key=('metric', 'region', 'comm', 'op', 'rank'),
         since=16,
     ),
+    'datatype': Relation(
+        'table',
+        'The datatypes that the application made or used in communication (COMMLENS_DATATYPES). Two handles whose constructors and arguments are equal are one datatype. Empty unless the option is set, and in a profile of summary detail.',
+        (
+            Column('id', 'INTEGER', '', "Number within this file; 0 is 'no datatype'."),
+            Column('tree', 'TEXT', '', "How it was constructed, as in 'vector(100, 3, 8) of MPI_DOUBLE'; the guide lists the forms. At most 1,000 bytes; longer ones end in '...', and several datatypes may then have the same text. In parentheses: datatypes that could not be told apart."),
+            Column('size', 'INTEGER', 'bytes', 'Bytes of its data (MPI_Type_size).'),
+            Column('lower_bound', 'INTEGER', 'bytes', 'Lower bound (MPI_Type_get_extent).', low=-1152921504606846976),
+            Column('extent', 'INTEGER', 'bytes', 'Distance of consecutive elements (MPI_Type_get_extent).', low=-1152921504606846976),
+        ),
+        """\
+CREATE TABLE datatype ( -- The datatypes that the application made or used in communication (COMMLENS_DATATYPES). Two handles whose constructors and arguments are equal are one datatype. Empty unless the option is set, and in a profile of summary detail.
+  id INTEGER PRIMARY KEY, -- Number within this file; 0 is 'no datatype'.
+  tree TEXT, -- How it was constructed, as in 'vector(100, 3, 8) of MPI_DOUBLE'; the guide lists the forms. At most 1,000 bytes; longer ones end in '...', and several datatypes may then have the same text. In parentheses: datatypes that could not be told apart.
+  size INTEGER, -- [bytes] Bytes of its data (MPI_Type_size).
+  lower_bound INTEGER, -- [bytes] Lower bound (MPI_Type_get_extent).
+  extent INTEGER -- [bytes] Distance of consecutive elements (MPI_Type_get_extent).
+);
+""",
+        key=('id',),
+        since=16,
+    ),
+    'datatype_use': Relation(
+        'table',
+        'Calls by the datatypes of their arguments. A call is in one row, also if it has several datatypes; a call without elements, which may have any datatype, is in none. Time and bytes are as in cell: what a request sends or receives belongs to the call that made it.',
+        (
+            Column('comm', 'INTEGER', '', 'Communicator.', ref='comm.id', zero=True),
+            Column('op', 'INTEGER', '', 'MPI procedure.', ref='op.id', zero=True),
+            Column('sent', 'INTEGER', '', 'Datatype of the data that the call sends, or writes to a file; 0: none.', ref='datatype.id', zero=True),
+            Column('received', 'INTEGER', '', 'Datatype of the data that it receives, or reads; 0: none.', ref='datatype.id', zero=True),
+            Column('target', 'INTEGER', '', 'Datatype of the data in the window of another process; 0: none.', ref='datatype.id', zero=True),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('calls', 'INTEGER', '', 'Number of calls.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time in these calls.'),
+            Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes sent, of datatype sent.'),
+            Column('bytes_received', 'INTEGER', 'bytes', 'Bytes received, of datatype received.'),
+        ),
+        """\
+CREATE TABLE datatype_use ( -- Calls by the datatypes of their arguments. A call is in one row, also if it has several datatypes; a call without elements, which may have any datatype, is in none. Time and bytes are as in cell: what a request sends or receives belongs to the call that made it.
+  comm INTEGER REFERENCES comm(id), -- Communicator.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  sent INTEGER REFERENCES datatype(id), -- Datatype of the data that the call sends, or writes to a file; 0: none.
+  received INTEGER REFERENCES datatype(id), -- Datatype of the data that it receives, or reads; 0: none.
+  target INTEGER REFERENCES datatype(id), -- Datatype of the data in the window of another process; 0: none.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  calls INTEGER, -- Number of calls.
+  time_ns INTEGER, -- [ns] Time in these calls.
+  bytes_sent INTEGER, -- [bytes] Bytes sent, of datatype sent.
+  bytes_received INTEGER, -- [bytes] Bytes received, of datatype received.
+  PRIMARY KEY (comm, op, sent, received, target, rank)
+) WITHOUT ROWID;
+""",
+        key=('comm', 'op', 'sent', 'received', 'target', 'rank'),
+        since=16,
+    ),
     'tag': Relation(
         'table',
         'Tags that the application attached to regions with commlens_tag(): COMP, IO. A tag has one row per value.',

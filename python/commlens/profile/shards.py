@@ -35,9 +35,9 @@ INDEX = "index.db"
 ROWS = (
     *("rank", "slice", "peer", "position", "overhead"),
     *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "metric_series", "waiting"),
-    *("thread", "thread_cell", "thread_region", "event_count"),
+    *("thread", "thread_cell", "thread_region", "event_count", "datatype_use"),
 )
-NAMES = ("comm", "comm_set", "op", "flow", "region", "metric", "tag", "callsite", "key")
+NAMES = ("comm", "comm_set", "op", "flow", "region", "metric", "datatype", "tag", "callsite", "key")
 OF_INDEX = ("meta", "setting", "coverage", "shard", "clock", "sampled", "unsplit", "frame")
 
 # Each shard has the usual values of its own block in table key; the rows of its cell_row are differences to them.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/collect/package_datatypes.h"
+
+#include <map>
+#include <tuple>
+
+namespace commlens {
+namespace {
+
+using SumsOfDatatypes = std::map<std::tuple<std::uint32_t, std::uint32_t, Combination>, DatatypeSum>;
+
+// Returns the calls by communicator, procedure and datatypes.  With MPI_IN_PLACE, one datatype describes both the data
+// that is sent and the data that is received.
+SumsOfDatatypes sums_of(const CountedDatatypes& counted) {
+  SumsOfDatatypes sums;
+  for (const auto& [of, sum] : counted.sums) {
+    const auto& [comm, op, number] = of;
+    Combination used = counted.combinations[number];
+    if (used.sent == 0 && sum.bytes_sent != 0) used.sent = used.received;
+    if (used.received == 0 && sum.bytes_received != 0) used.received = used.sent;
+    DatatypeSum& all = sums[{comm, op, used}];
+    all.calls += sum.calls;
+    all.time += sum.time;
+    all.bytes_sent += sum.bytes_sent;
+    all.bytes_received += sum.bytes_received;
+  }
+  return sums;
+}
+
+}  // namespace
+
+void write(WireWriter& out, const CountedDatatypes& counted, const TickScale& scale) {
+  out.number(counted.facts.size() - 1);
+  for (std::size_t i = 1; i < counted.facts.size(); ++i) counted.facts[i].write(out);
+  const SumsOfDatatypes sums = sums_of(counted);
+  out.number(sums.size());
+  for (const auto& [of, sum] : sums) {
+    const auto& [comm, op, used] = of;
+    for (const std::uint32_t n : {comm, op, used.sent, used.received, used.target}) out.number(n);
+    for (const std::uint64_t n : {sum.calls, scale.ns(sum.time), sum.bytes_sent, sum.bytes_received}) out.number(n);
+  }
+}
+
+}  // namespace commlens
