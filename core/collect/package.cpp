@@ -9,8 +9,8 @@
 #include <unordered_map>
 
 #include "core/base/wire.h"
-#include "core/collect/package_threads.h"
 #include "core/collect/package_datatypes.h"
+#include "core/collect/package_threads.h"
 #include "core/hot/key.h"
 #include "generated/procedures.h"
 

@@ -15,7 +15,8 @@
 #include "core/state/site_facts.h"
 
 // The entries of an arena that are not counters, each written when it becomes known.  Their number is bounded: one per
-// communicator, call site, module with call sites, region, metric, tag and datatype of the profile, and one for the job.
+// communicator, call site, module with call sites, region, metric, tag and datatype of the profile, and one for the
+// job.
 namespace commlens::journal {
 
 enum class Entry : std::uint32_t {
