@@ -126,6 +126,8 @@ struct Thread {
   std::uint32_t call;              // size bin of the collective in progress, as in PeerPlace; 0: unknown
   Ticks mpi;                       // time inside all counted calls
   Regions* regions;                // null until the thread begins its first region
+  ThreadEvents* events;            // null: none are counted
+  ThreadOwner owner;               // here, because a Table begins on a line of its own
   Table table;
   CompleteRequests complete;
   std::uint64_t forgotten;  // requests that could not be stored for lack of memory
@@ -135,12 +137,10 @@ struct Thread {
   TableOf<PeerCell> peers;
   CallCache* call_cache = &CallCache::none;
   PathCache* paths = &PathCache::none;
-  PeerCell nobody;       // dummy cell for calls without a message
-  Thread* next;          // list of all threads, for collection
-  Thread* next_idle;     // list of those whose thread has ended
-  bool has_ended;        // the thread has ended, and no later one has taken this over yet
-  ThreadEvents* events;  // null: none are counted
-  ThreadOwner owner;
+  PeerCell nobody;    // dummy cell for calls without a message
+  Thread* next;       // list of all threads, for collection
+  Thread* next_idle;  // list of those whose thread has ended
+  bool has_ended;     // the thread has ended, and no later one has taken this over yet
 
   // The first call that ends at due() or later begins a slice; 0: never.  Other threads write it to make this thread
   // check for a request of theirs.
