@@ -181,9 +181,9 @@ def judged(running: Running, entries: Sequence[Entry], killed_ns: int, ran_s: fl
     entries = [*entries, note(running)]
     for path in running.arenas.iterdir():
         path.unlink()
-    path = history_of(running)
-    assert path is not None
-    whole = records(path, running.ranks)
+    history = history_of(running)
+    assert history is not None
+    whole = records(history, running.ranks)
     planned, end = whole[-1]
     recovered = running.where / "recovered.db"
     begin = time.monotonic()
@@ -199,7 +199,7 @@ def judged(running: Running, entries: Sequence[Entry], killed_ns: int, ran_s: fl
         after = next(entry for entry in entries if entry.file_bytes >= end)
         number, exact, calls, bad = check(profile, before, after)
         wrong += bad
-    size = path.stat().st_size
+    size = history.stat().st_size
     return Outcome(
         ran_s,
         len(whole),

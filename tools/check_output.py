@@ -22,8 +22,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "click.get_binary_stream": (),
     "click.get_text_stream": (),
     "click.secho": (),
-    # A program of an MPI job; replay.py reads what it says.
-    "sys.stdout": ("render/screen.py", "__main__.py", "tune/replay_mpi4py.py"),
+    # Programs of MPI jobs, whose output replay.py and run.py read.
+    "sys.stdout": ("render/screen.py", "__main__.py", "selftest/in_python.py", "tune/replay_mpi4py.py"),
     "sys.stderr": ("base/messages.py", "tune/replay_mpi4py.py"),
     "sys.__stdout__": (),
     "sys.__stderr__": (),

@@ -257,6 +257,7 @@ Node Tree::described(MPI_Datatype datatype, int level) {
     return result;
   }
   std::vector<Node> inner;
+  inner.reserve(c.types.size());
   for (const MPI_Datatype type : c.types) inner.push_back(node(type, level + 1));
   result.identity = combine(static_cast<Identity>(c.combiner), c.numbers.size());
   for (const MPI_Count n : c.numbers) result.identity = combine(result.identity, static_cast<Identity>(n));

@@ -6,7 +6,7 @@
 #include <vector>
 
 // What the processor and the kernel count for a thread (perf_event_open(2)): hardware counters and software events.
-struct perf_event_attr;
+struct perf_event_attr;  // NOLINT(readability-identifier-naming): a name of Linux
 
 namespace commlens {
 

@@ -288,10 +288,8 @@ bool Profile::add(const char* bytes, std::size_t size) {
 
   const std::vector<std::uint32_t> site_numbers = add_sites(data);
   const auto site_at = [&](std::uint32_t n) { return n < site_numbers.size() ? site_numbers[n] : 0; };
-  std::vector<std::uint32_t> region_numbers{0};
+  const std::vector<std::uint32_t> region_numbers = add_region_names(data);
   const auto region_at = [&](std::uint32_t n) { return n < region_numbers.size() ? region_numbers[n] : 0; };
-  for (RegionFacts& region : data.regions)
-    region_numbers.push_back(dictionary.region(region_at(region.parent), region.kind, std::move(region.name)));
   add_regions(data, region_numbers);
 
   std::unordered_map<std::uint64_t, std::uint32_t> comm_numbers{{0, 0}};
@@ -338,6 +336,16 @@ bool Profile::add(const char* bytes, std::size_t size) {
     add_oddities(oddities, {{notice.kind, {data.rank.facts.rank, std::move(notice.text), 1}}});
   ranks.push_back(std::move(data.rank));
   return true;
+}
+
+// Returns the numbers of a rank's regions, which come after their parents.
+std::vector<std::uint32_t> Profile::add_region_names(RankData& data) {
+  std::vector<std::uint32_t> numbers{0};
+  for (RegionFacts& region : data.regions) {
+    const std::uint32_t parent = region.parent < numbers.size() ? numbers[region.parent] : 0;
+    numbers.push_back(dictionary.region(parent, region.kind, std::move(region.name)));
+  }
+  return numbers;
 }
 
 // Returns the numbers of a rank's call sites, which come after their callers.

@@ -282,6 +282,7 @@ class Profile : public Catalogue {
   static void read_channels_of(WireReader& in, RankData& data);
   void add_cells(RankData& data);  // pre: their keys have the numbers of this profile
   std::vector<std::uint32_t> add_sites(RankData& data);
+  std::vector<std::uint32_t> add_region_names(RankData& data);
   void add_regions(RankData& data, const std::vector<std::uint32_t>& numbers);
   void add_threads(RankData& data, const std::vector<std::uint32_t>& regions);
   void settle_threads(const Dictionary::Numbers& numbers);

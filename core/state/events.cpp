@@ -38,8 +38,7 @@ std::string paranoid_level() {
     if (std::fgets(text, sizeof text, file) == nullptr) text[0] = '\0';
     std::fclose(file);
   }
-  text[std::strcspn(text, "\n")] = '\0';
-  return text;
+  return {text, std::strcspn(text, "\n")};
 }
 
 std::string reason_of(int error) {
@@ -85,6 +84,7 @@ ThreadEvents* opened_events(Thread& thread) noexcept try {
   ThreadEvents& own = *thread.events;
   if (own.reader.is_open()) return &own;
   if (own.has_failed) return nullptr;
+  if (chosen().kernel == nullptr) return nullptr;
   const std::vector<int> errors = own.reader.open(chosen().events, *chosen().kernel);
   const auto refused = std::find_if(errors.begin(), errors.end(), [](int error) { return error != 0; });
   own.has_failed = refused != errors.end() || !own.reader.read(own.last);
@@ -106,6 +106,7 @@ void choose_events(const std::string& list, const EventKernel& kernel) {
   std::vector<std::string> unknown;
   std::vector<Event> wanted = events_of(list, unknown);
   std::vector<std::pair<std::string, std::string>> refused;
+  refused.reserve(unknown.size());
   for (const std::string& name : unknown) refused.emplace_back(name, "no name of an event");
   EventReader trial;
   const std::vector<int> errors = trial.open(wanted, kernel);

@@ -54,6 +54,9 @@ record() {
 
 everything=()
 if has_option COMMLENS_MATRIX; then everything=(COMMLENS_MATRIX=all COMMLENS_MATRIX_BY=both); fi
+if has_option COMMLENS_THREADS; then everything+=(COMMLENS_THREADS=each); fi
+if has_option COMMLENS_DATATYPES; then everything+=(COMMLENS_DATATYPES=1); fi
+if has_option COMMLENS_COUNTERS; then everything+=(COMMLENS_COUNTERS=page-faults,context-switches); fi
 record "$suffix" "${everything[@]}"
 if has_option COMMLENS_AGGREGATORS; then record "$suffix-shards" COMMLENS_AGGREGATORS=2 "${everything[@]}"; fi
 if has_option COMMLENS_DETAIL; then record "$suffix-summary" COMMLENS_DETAIL=summary; fi

@@ -84,14 +84,14 @@ def test_snapshots_of_another_run_with_the_same_process_ids_are_left_out() -> No
     processes = [(0, "n1", 100), (1, "n1", 101), (2, "n2", 102)]
     began = "2026-01-01T00:00:00Z"
     mine = [arena(0), arena(1, start_time="2026-01-01T00:00:09Z")]
-    on_another_node = {"launch": "bb", "node": "n2", "start_time": "2026-01-01T00:00:03Z"}
+    on_another_node: dict[str, Any] = {"launch": "bb", "node": "n2", "start_time": "2026-01-01T00:00:03Z"}
     others = [arena(0, launch="cc", start_time="2026-01-01T00:00:20Z"), arena(1, launch="cc", pid=7)]
     assert of_run([*mine, *others], processes, began) == mine
     assert of_run([*mine, arena(2, **on_another_node)], processes, began) == [
         *mine,
         arena(2, **on_another_node),
     ]
-    late = {**on_another_node, "start_time": "2026-01-01T00:02:00Z"}
+    late: dict[str, Any] = {**on_another_node, "start_time": "2026-01-01T00:02:00Z"}
     assert of_run([*mine, arena(2, **late)], processes, began) == mine
     assert of_run([*mine, arena(3)], processes, "") == mine
     assert of_run([arena(1, launch="dd", start_time="")], processes, began) == []

@@ -35,10 +35,10 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the profiles that the page names into the current directory."""
     monkeypatch.chdir(tmp_path)
     names = ("profile.db", "before.db", "after.db")
-    for name, recorded in zip(names, ("version15", "version14", "version15"), strict=True):
+    for name, recorded in zip(names, ("version16", "version14", "version15"), strict=True):
         shutil.copy(RECORDED / f"{recorded}.db", name)
     Path("runs").mkdir()
-    for version in (12, 13, 14, 15):
+    for version in (13, 14, 15, 16):
         shutil.copy(RECORDED / f"version{version}.db", "runs")
 
 

@@ -104,7 +104,9 @@ def main() -> None:
     WORLD.Reduce([mine, MPI.LONG_LONG], [sums_of_all, MPI.LONG_LONG], MPI.SUM, 0)
     if ME == 0:
         wrong, total = sums_of_all
-        print(f"self-test: {ALL} processes, {wrong} wrong results, sum {total}, {seconds:.9f} seconds")
+        line = f"self-test: {ALL} processes, {wrong} wrong results, sum {total}, {seconds:.9f} seconds\n"
+        sys.stdout.write(line)
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
