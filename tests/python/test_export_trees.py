@@ -401,7 +401,7 @@ def test_a_profile_from_before_there_were_regions_is_exported(run: Run, small: P
     old.write_bytes(small.read_bytes())
     with closing(sqlite3.connect(old)) as connection:
         for kind, name in connection.execute(
-            "SELECT type, name FROM sqlite_master WHERE name LIKE 'region_%' OR name LIKE 'loop_%' OR name LIKE 'metric%' OR name = 'tag'"
+            "SELECT type, name FROM sqlite_master WHERE name LIKE 'region_%' OR name LIKE 'loop_%' OR name LIKE 'metric%' OR name LIKE 'event%' OR name = 'tag'"
         ).fetchall():
             connection.execute(f"DROP {kind} {name}")
         connection.executescript(
