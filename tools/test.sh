@@ -85,7 +85,7 @@ other_mpis() {
   tools/mpis.sh || { fail "MPI libraries from PyPI"; return 0; }
   local files=() name
   for name in interfaces versions requests languages listing1 faults every symbols sessions communicators hosts pcontrol \
-    place tune_mpich self_test; do
+    place tune_mpich tune_intel self_test; do
     files+=("tests/mpi/test_$name.py")
   done
   COMMLENS_TEST_MPI=openmpi5,mpich5,mpich5-abi,intel,intel-abi python_tests mpi-others "${files[@]}" \

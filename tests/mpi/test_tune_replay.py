@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,8 @@ from commlens.tune.model import Case
 
 ROWS = ((0, 1), (3, 2))
 RANKS = 4
+ALLGATHER = Case(2, "rows", "allgather", 2, 9, 300)
+SCAN = Case(1, "W0.0", "scan", 4, 11, 1024)
 PYTHON = str(ROOT / "python")
 
 
@@ -53,6 +56,23 @@ def compiled(mpi: Mpi, folder: Path) -> list[str]:
 def interpreted(folder: Path) -> list[str]:
     """Return the program in Python."""
     return [sys.executable, "-m", "commlens.tune.replay_mpi4py", str(folder / PLAN), str(folder / TIMES)]
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_a_job_may_measure_one_candidate(mpi: Mpi, tmp_path: Path, is_compiled: bool) -> None:
+    """As for Intel MPI: the job gets the number of the round, the candidate and the cases. The first batch is round 0."""
+    cases = replace(planned(mpi, ALLGATHER, SCAN), library="Intel(R) MPI Library 2021.18.1 for Linux* OS")
+    (tmp_path / PLAN).write_text(plan_text(cases, 1), encoding="utf-8")
+    (tmp_path / TIMES).touch()
+    program = compiled(mpi, tmp_path) if is_compiled else interpreted(tmp_path)
+    settings = {**mpi4py_env(mpi), "PYTHONPATH": PYTHON}
+    done = mpi.run(RANKS, [*program, "60", "7", "2", "1,0"], settings, mode="off")
+    assert done.rc == 0, done
+    found = read_measurements(tmp_path).times
+    assert {(time.case, time.candidate, time.round) for time in found} == {
+        (case, 2, round) for case in (0, 1) for round in (0, 7)
+    }
+    assert [time.case for time in found] == sorted((time.case for time in found), reverse=True)
 
 
 def launched(

@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from commlens.algorithms._offered import LIBRARIES
 from commlens.base.errors import CommlensError
+from commlens.selection.sizes import BinRange
 from commlens.tune.model import Candidate, Case, Choice
-from commlens.tune.rules import intel, page, write_rules
+from commlens.tune.rules import RuleSet, intel, page, write_rules
 from commlens.tune.rules.openmpi_model import parse, select
 
 OPEN_MPI = "Open MPI v4.1.4, package: Debian"
 MPICH = "MPICH Version:\t4.0.2"
+INTEL = "Intel(R) MPI Library 2021.18.1 for Linux* OS"
 FACTS = LIBRARIES["openmpi"].rules
 
 
@@ -136,7 +139,7 @@ def test_what_would_fail_or_is_unknown_is_refused() -> None:
     assert len(write_rules([choice("allgather", 2, 7, two)], OPEN_MPI, [(1, 2)]).kept) == 1
     for library, reason in (
         ("Open MPI v6.0.0", "not compared"),
-        ("Intel(R) MPI Library 2021.18", "which bytes it compares"),
+        ("Intel(R) MPI Library 2021.18", "counts for all calls"),
         ("MPI of tomorrow 1.0", "no rules for this MPI library"),
     ):
         ((_, why),) = write_rules([choice("allgather", 2, 7, two)], library, [(1, 2)]).refused
@@ -168,18 +171,76 @@ def test_mpich_broadcasts_on_the_communicator_itself() -> None:
     }
 
 
-def test_the_variable_of_intel_mpi_names_bytes_and_processes() -> None:
-    ring = Candidate(8, "Ring")
-    chosen = [choice("allreduce", 4, 7, ring), choice("allreduce", 2, 0, Candidate(2, "R"), family=2)]
-    rules = write_rules(chosen, "Intel(R) MPI Library 2021.18", [(1, 4), (2, 2)])
-    assert rules.variables == {"I_MPI_ADJUST_ALLREDUCE": "2:0-0@2-2;8:64-127@4-4"}
-    ranges = intel.parse(rules.variables["I_MPI_ADJUST_ALLREDUCE"])
-    counted = {
-        (size, bytes) for size in range(9) for bytes in range(200) if intel.select(ranges, size, bytes)
-    }
-    assert counted == {(2, 0), *((4, bytes) for bytes in range(64, 128))}
-    with pytest.raises(CommlensError, match="would ignore"):
-        intel.parse("2:64-127@4-4;x")
+def intel_rules(*chosen: Choice, others: Sequence[Case] = ()) -> RuleSet:
+    return write_rules(chosen, INTEL, [], [*(one.case for one in chosen), *others])
+
+
+@pytest.mark.parametrize(
+    ("collective", "calls", "value"),
+    [
+        ("bcast", {(4, 7): 3, (2, 9): 3}, "3"),
+        ("allreduce", {(4, 7): 8, (2, 0): 2}, "2:0-63;8:64-2147483647"),
+        ("allreduce", {(4, 7): 8, (4, 8): 8, (2, 9): 8, (2, 11): 1}, "8:0-1023;1:1024-2147483647"),
+        ("allreduce", {(4, 7): 8, (2, 7): 2}, "2:0-2147483647@0-3;8:0-2147483647@4-2147483647"),
+        ("reduce_scatter", {(2, -1): 1, (5, -1): 3}, "1:0-2147483647@0-4;3:0-2147483647@5-2147483647"),
+    ],
+)
+def test_the_variable_of_intel_mpi_contains_all_sizes(
+    collective: str, calls: dict[tuple[int, int], int], value: str
+) -> None:
+    """One algorithm for all, or ranges without a gap of either bytes or processes."""
+    rules = intel_rules(
+        *(
+            choice(collective, size, bin, Candidate(k, f"preset {k}"), family=size)
+            for (size, bin), k in calls.items()
+        )
+    )
+    assert rules.variables == {f"I_MPI_ADJUST_{collective.upper()}": value}
+    assert (len(rules.kept), rules.refused) == (len(calls), [])
+    ranges = intel.parse(value)
+    for (size, bin), k in calls.items():
+        low, high = BinRange(bin, bin).bounds if bin >= 0 else (0, 0)
+        assert {intel.select(ranges, size, bytes) for bytes in (low, high or low)} == {k}
+
+
+def test_intel_mpi_leaves_no_call_to_its_own_choice() -> None:
+    """A call of the profile without a choice, or choices that ranges cannot tell apart, refuse all of the collective."""
+    one, two = Candidate(1, "preset 1"), Candidate(2, "preset 2")
+    for rules, reason in (
+        (
+            intel_rules(choice("allreduce", 4, 7, one), others=[Case(2, "rows", "allreduce", 4, 7, 64)]),
+            intel.NOT_ALL,
+        ),
+        (
+            intel_rules(choice("allreduce", 4, 7, one), others=[Case(1, "W0.0", "allreduce", 4, 8, 128)]),
+            intel.NOT_ALL,
+        ),
+        (intel_rules(choice("bcast", 4, 7, one), choice("bcast", 4, 8, two)), intel.NOT_APART),
+        (
+            intel_rules(
+                choice("allreduce", 4, 7, one),
+                choice("allreduce", 4, 8, two),
+                choice("allreduce", 2, 7, two, family=2),
+            ),
+            intel.NOT_APART,
+        ),
+        (
+            intel_rules(choice("allreduce", 4, 7, one), choice("allreduce", 4, 7, two, family=2)),
+            intel.NOT_APART,
+        ),
+    ):
+        assert (rules.variables, rules.kept) == ({}, [])
+        assert {why for _, why in rules.refused} == {reason}
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x", "-1", "2:64-127@4-4", "2:0-63", "2:0-63;3:65-2147483647", "2:0-64;3:64-2147483647",
+     "2:0-63@0-3;3:64-2147483647@4-2147483647"],
+)  # fmt: skip
+def test_a_value_of_intel_mpi_that_counts_otherwise_is_refused(value: str) -> None:
+    with pytest.raises(CommlensError, match="Intel MPI"):
+        intel.parse(value)
 
 
 def test_the_page_says_why_and_no_name_can_break_it() -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TOP = 10
 DEFAULT_BUDGET = 60
+BUDGET_OF_JOBS = 300  # where each algorithm needs a job of its own
 DEFAULT_RUNS = 20
 STEPS = ("plan", "replay", "rules", "proof")
 
@@ -54,10 +55,8 @@ STEPS = ("plan", "replay", "rules", "proof")
 @click.option(
     "--budget",
     type=click.IntRange(5, 86400),
-    default=DEFAULT_BUDGET,
-    show_default=True,
     metavar="SECONDS",
-    help="Time for the replay.",
+    help=f"Time for the replay.  [default: {DEFAULT_BUDGET}; {BUDGET_OF_JOBS} with Intel MPI, which needs a job for each algorithm]",
 )
 @click.option(
     "--runs",
@@ -86,7 +85,7 @@ def tune(
     command: tuple[str, ...],
     until: str | None,
     folder: Path | None,
-    budget: int,
+    budget: int | None,
     runs: int,
     with_switches: bool,
     comms: tuple[str, ...],
@@ -103,7 +102,8 @@ def tune(
     \b
     replay  A small MPI program, compiled with mpicc (or $MPICC), makes the
             communicators of the profile and measures these collectives with
-            each algorithm of the library, in random order.
+            each algorithm of the library, in random order. Intel MPI needs a
+            job for each algorithm.
     rules   What is faster with certainty becomes settings of the MPI library.
     proof   The application runs with and without them, and with each other
             variable that is worth trying, in random order. Rules that make a
@@ -139,7 +139,9 @@ def tune(
         return
     from commlens.cli.tune_steps import Steps
     from commlens.overhead.legs import split
+    from commlens.tune.candidates import way_of
 
+    budget = budget or (BUDGET_OF_JOBS if way_of(plan.library) == "job" else DEFAULT_BUDGET)
     Steps(profile, plan, trials, split(command), folder or beside(profile), until, budget, runs).take()
 
 

@@ -93,7 +93,7 @@ class Steps:
         CommlensError
             A step cannot be taken, or the user has stopped it.
         """
-        refuse_rules_in_use(name for trial in self.trials for name in trial.environment)
+        refuse_rules_in_use((name for trial in self.trials for name in trial.environment), self.launch)
         try:
             with interruptible():
                 choices, module = self.choose() if self.plan.worth else ([], "")
@@ -239,10 +239,11 @@ class Steps:
             steps.remove_rules(self.folder)
 
 
-def refuse_rules_in_use(tried: Iterable[str] = ()) -> None:
+def refuse_rules_in_use(tried: Iterable[str] = (), launch: Sequence[str] = ()) -> None:
     """Refuse an environment that chooses algorithms: the runs without rules would have them, too.
 
     tried : names of other variables that runs are to try
+    launch : words of the command, which may set variables
 
     Raises
     ------
@@ -251,5 +252,8 @@ def refuse_rules_in_use(tried: Iterable[str] = ()) -> None:
     """
     other = set(tried)
     used = sorted(name for name in os.environ if CHOOSES.fullmatch(name) or name in other)
+    given = sorted(word for word in launch if CHOOSES.fullmatch(word.partition("=")[0]))
+    if given:
+        raise CommlensError(f"leave out {', '.join(given)}: it would count in all runs")
     if used:
         raise CommlensError(f"unset {', '.join(used)}: the runs without rules would use them, too")

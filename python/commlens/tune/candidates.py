@@ -61,13 +61,13 @@ def is_openmpi(library: str) -> bool:
 
 
 def way_of(library: str) -> str | None:
-    """Return when the variables count: when a communicator is made ("dup"), or in each call; None: not known."""
+    """Return when the variables count: when a communicator is made ("dup"), in each "call", or when a "job" starts; None: not known."""
     known = library_of(library)
-    return {"Open MPI": "dup", "MPICH": "call"}.get(known[0].title) if known else None
+    return {"Open MPI": "dup", "MPICH": "call", "Intel MPI": "job"}.get(known[0].title) if known else None
 
 
 def settings_of(library: str, case: Case, candidate: Candidate) -> list[tuple[str, int]]:
-    """Return the variables that choose a candidate, and their values; one with a ? may be missing.
+    """Return the variables that choose a candidate while a job runs, and their values; one with a ? may be missing.
 
     MPICH does some collectives in two parts, inside machines and between them, and inside a machine without the algorithms,
     unless other variables keep it from that.
@@ -76,7 +76,7 @@ def settings_of(library: str, case: Case, candidate: Candidate) -> list[tuple[st
     [('MPIR_CVAR_BCAST_INTRA_ALGORITHM', 2), ('?MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM', 0), ('?MPIR_CVAR_BCAST_COMPOSITION', 3)]
     """
     offer = offered(library, case.collective)
-    if candidate == DEFAULT or offer is None:
+    if candidate == DEFAULT or offer is None or way_of(library) == "job":
         return []
     if not is_openmpi(library):
         posix = offer.variable.replace("_INTRA_", "_POSIX_INTRA_")
@@ -84,6 +84,16 @@ def settings_of(library: str, case: Case, candidate: Candidate) -> list[tuple[st
         return [(offer.variable, candidate.number), (f"?{posix}", 0), *whole]
     segment = [(f"{offer.variable}_segmentsize", candidate.segment_bytes)]
     return [(offer.variable, candidate.number), *(segment if candidate.segment_bytes else [])]
+
+
+def environment_of(library: str, collective: str, number: int) -> dict[str, str]:
+    """Return the environment that makes a job choose an algorithm of Intel MPI; empty for the library's own choice.
+
+    >>> environment_of("Intel(R) MPI Library 2021.18 for Linux* OS", "bcast", 2)
+    {'I_MPI_ADJUST_BCAST': '2'}
+    """
+    offer = offered(library, collective)
+    return {offer.variable: str(number)} if offer and number else {}
 
 
 def composition_of(library: str, collective: str) -> list[tuple[str, int]]:

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times collectives with each algorithm that a plan names: replay PLAN CSV SECONDS
+// Times collectives with each algorithm that a plan names: replay PLAN CSV SECONDS [ROUND CANDIDATE CASE,CASE...]
 //
 // replay.py writes the plan, compiles this with the mpicc of the site and starts it. Each time is that from the start
 // of a window, which all processes have agreed on, to the latest return. The processes wait for the window by the
 // clock: a barrier would let them start one after the other, and fill the caches with what the next call needs. Between
 // two calls they use memory as the application does. Calls that it makes back to back share a window. Every time is
-// written; process 0 decides what is measured next.
+// written; process 0 decides what is measured next. Where variables count only from the start of a job, jobs.py
+// decides: it names one candidate, which its environment chooses, and the cases.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <math.h>
 
 #include "replay_calls.h"
 
-enum { FIRST_ROUNDS = 3, TRIES = 2 };
+enum { FIRST_ROUNDS = 3, TRIES = 2, JOB_BATCHES = 4 };
 
 static const int64_t FIRST_BATCH = 1500000, BATCH = 6000000;  // ns; one repetition may take longer
 static const int64_t RESERVE = 20000, LEAST_LEAD = 100000, MOST_LEAD = 10000000;
@@ -227,6 +228,28 @@ static void lead(const char* path, double seconds) {
   MPI_Bcast(&end, 5, MPI_INT64_T, 0, MPI_COMM_WORLD);
 }
 
+// Measures one candidate of these cases, in their order. The first batch makes connections; it counts as round 0.
+static void lead_job(const char* path, double seconds, int round, int k, char* names) {
+  int64_t until = own_ns() + (int64_t)(seconds * 1e9);
+  printf("ready\n");
+  fflush(stdout);
+  csv = fopen(path, "a");
+  if (!csv) fail("%s: cannot be written", path);
+  Step clocks = {-2, 0, 0, 0, 0}, end = {-1, 0, 0, 0, 0};
+  MPI_Bcast(&clocks, 5, MPI_INT64_T, 0, MPI_COMM_WORLD);
+  relate_clocks();
+  for (char* name = strtok(names, ","); name && own_ns() < until; name = strtok(NULL, ",")) {
+    int which = atoi(name);
+    if (which < 0 || which >= cases || k < 0 || k >= list[which].candidates)
+      fail("no case %s has a candidate %d", name, k);
+    measure(0, which, k);
+    list[which].candidate[k].rounds = FIRST_ROUNDS;
+    for (int i = 0; i < JOB_BATCHES && own_ns() < until; i++) measure(round, which, k);
+  }
+  if (fclose(csv)) fail("%s: cannot be written", path);
+  MPI_Bcast(&end, 5, MPI_INT64_T, 0, MPI_COMM_WORLD);
+}
+
 static void follow(void) {
   Times ignored;
   for (;;) {
@@ -254,14 +277,16 @@ int main(int count, char** arguments) {
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &processes);
-  if (count != 4) fail("usage: replay PLAN CSV SECONDS");
+  if (count != 4 && count != 7) fail("usage: replay PLAN CSV SECONDS [ROUND CANDIDATE CASE,CASE...]");
   MPI_Get_library_version(text, &length);
   if (rank == 0) printf("library %.*s\n", (int)strcspn(text, "\n"), text), print_module();
   fflush(stdout);
   find_machines();
   read_plan(arguments[1]);
-  prepare();
-  if (rank == 0)
+  prepare(count == 7 ? atoi(arguments[5]) : -1);
+  if (rank == 0 && count == 7)
+    lead_job(arguments[2], atof(arguments[3]), atoi(arguments[4]), atoi(arguments[5]), arguments[6]);
+  else if (rank == 0)
     lead(arguments[2], atof(arguments[3]));
   else
     follow();

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +22,7 @@ from commlens.launch.compiler import check_some_way, compile_with_mpicc
 from commlens.overhead.legs import HERE
 from commlens.tune.candidates import way_of
 from commlens.tune.cases import Cases
+from commlens.tune.jobs import Jobs
 from commlens.tune.measurements import HEADER, PLAN, TIMES, Measurements, plan_text, read_measurements
 
 SOURCE = Path(__file__).with_name("replay.c")
@@ -40,6 +41,7 @@ IN_PYTHON = (
 LAUNCHING = 3.0  # seconds kept for the start and the end of the job
 LEAST = 2.0  # seconds of measurement, however long the compiler took
 GRACE = 10.0  # seconds after the budget, until the job is ended
+JOB = 10.0  # seconds of measurement of a job that measures one algorithm, at most
 SLOW_LAUNCH = 120.0  # the same for a job that has not yet begun to measure
 
 
@@ -68,7 +70,7 @@ def replay(
     begin = time.monotonic()
     if way_of(cases.library) is None:
         raise CommlensError(
-            f"commlens does not know how to choose algorithms of {cases.library or 'an unknown MPI library'} while a job runs"
+            f"commlens does not know how to choose algorithms of {cases.library or 'an unknown MPI library'}"
         )
     _make_folder(folder, plan_text(cases, seed))
     if not cases.cases:
@@ -78,16 +80,20 @@ def replay(
     program = find_program(folder)
     seconds = max(LEAST, budget_s - (time.monotonic() - begin) - LAUNCHING)
     words = [str(folder.absolute() / name) for name in (PLAN, TIMES)]
-    command = replaced(launch, [*program, *words, f"{seconds:.1f}"])
-    refused = _run(command, folder, cases.library, seconds, announce)
+    if way_of(cases.library) == "job":
+        told = _run_jobs([*program, *words], launch, folder, cases, seconds, seed, announce=announce)
+    else:
+        command = replaced(launch, [*program, *words, f"{seconds:.1f}"])
+        told = [
+            f"{name} cannot be set while a job runs: its algorithms were not tried."
+            for name in _run(command, folder, cases.library, seconds, announce)
+        ]
     (folder / PROGRAM).unlink(missing_ok=True)
     found = replace(read_measurements(folder), module=_module(folder / SAID))
     found.notes.extend(cases.notes)
     if program[0] == sys.executable:
         found.notes.append(IN_PYTHON)
-    found.notes.extend(
-        f"{name} cannot be set while a job runs: its algorithms were not tried." for name in refused
-    )
+    found.notes.extend(told)
     return found
 
 
@@ -180,9 +186,47 @@ def is_same_library(wanted: str, found: str) -> bool:
     )
 
 
-def _run(command: Sequence[str], folder: Path, library: str, seconds: float, announce: bool) -> list[str]:
+def _run_jobs(
+    words: Sequence[str],
+    launch: Sequence[str],
+    folder: Path,
+    cases: Cases,
+    seconds: float,
+    seed: int,
+    *,
+    announce: bool,
+) -> list[str]:
+    """Run a job for each algorithm and round; return what the user must know, in sentences."""
+
+    def start(variables: Mapping[str, str], job: Sequence[str]) -> None:
+        command = replaced(launch, [*words, f"{JOB:.1f}", *job])
+        _run(command, folder, cases.library, JOB, announce=False, variables=variables)
+
+    jobs = Jobs(cases.library, start, lambda: read_measurements(folder), seed)
+    ticks = _each_second(jobs.run(seconds))
+    for _ in announced(ticks, round(seconds), 2, "seconds of measurement") if announce else ticks:
+        pass
+    return jobs.notes(read_measurements(folder))
+
+
+def _each_second(jobs: Iterator[int]) -> Iterator[int]:
+    """Yield a number for each second that the jobs took."""
+    begin, second = time.monotonic(), 0
+    for _ in jobs:
+        while second < time.monotonic() - begin:
+            yield (second := second + 1)
+
+
+def _run(
+    command: Sequence[str],
+    folder: Path,
+    library: str,
+    seconds: float,
+    announce: bool,
+    variables: Mapping[str, str] | None = None,
+) -> list[str]:
     """Run the job; return the names of variables that cannot be set."""
-    environment = {**os.environ, **AT_LAUNCH}
+    environment = {**os.environ, **AT_LAUNCH, **(variables or {})}
     said = folder / SAID
     with _created(said) as output, _created(folder / ERRORS) as errors:
         try:

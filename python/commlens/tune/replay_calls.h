@@ -95,14 +95,16 @@ static void make_comm(const Case* one, Candidate* candidate) {
 
 // ---- the memory -----------------------------------------------------------------------------------------------------
 
-static void prepare(void) {
+// only: the candidate that this job measures; -1: all
+static void prepare(int only) {
   int64_t most = 1, computing = 0;
   for (int i = 0; i < cases; i++) {
     const Case* one = &list[i];
     int64_t larger = one->in > one->out ? one->in : one->out;
     most = larger > most ? larger : most;
     computing = one->computing > computing ? one->computing : computing;
-    for (int k = 0; k < one->candidates; k++) make_comm(one, &list[i].candidate[k]);
+    for (int k = 0; k < one->candidates; k++)
+      if (only < 0 || k == only) make_comm(one, &list[i].candidate[k]);
   }
   from = take((size_t)most + 8), to = take((size_t)most + 8);
   if (computing) pool = take(POOL);
@@ -237,7 +239,7 @@ static void repeat(const Step* step, int64_t* starts, Times* times) {
   int size = layout[one->layout].size;
   MPI_Datatype* types = take(sizeof(MPI_Datatype) * size);
   for (int i = 0; i < size; i++) types[i] = MPI_BYTE;
-  if (!is_dup) choose(candidate);
+  if (is_call) choose(candidate);
   for (int i = 0; i < step->repetitions; i++) {
     int is_synchronised = i == 0 || !is_back_to_back(one);
     int64_t start = step->start + (is_synchronised ? i * step->window : 0);
@@ -252,7 +254,7 @@ static void repeat(const Step* step, int64_t* starts, Times* times) {
       call_equal(one, candidate->comm);
     times->end[i] = now_ns() - start;
   }
-  if (!is_dup) restore(candidate);
+  if (is_call) restore(candidate);
   free(types);
 }
 

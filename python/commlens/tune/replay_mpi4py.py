@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does what replay.c does, where there is no compiler.
 
-    mpirun -n 8 python -m commlens.tune.replay_mpi4py PLAN CSV SECONDS
+    mpirun -n 8 python -m commlens.tune.replay_mpi4py PLAN CSV SECONDS [ROUND CANDIDATE CASE,CASE...]
 
 It reads the same plan and writes the same times. Python needs some microseconds for each call, which are in all times.
 """
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from commlens.tune.measurements import FIRST
 
 MOST_REPETITIONS = 40
-FIRST_ROUNDS = 3
+FIRST_ROUNDS, JOB_BATCHES = 3, 4
 FIRST_BATCH, BATCH = 1_500_000, 6_000_000  # ns
 RESERVE = 100_000  # ns of a window
 LINE, POOL = 64, 16 << 20
@@ -95,7 +95,7 @@ class Plan:
     """What the file says."""
 
     seed: int
-    is_dup: bool
+    is_call: bool
     exclude: str
     cases: list[Case]
 
@@ -119,7 +119,7 @@ def read_plan(path: str) -> Plan:
     layouts = [_read_layout(words) for _ in range(int(next(words)))]
     next(words)
     cases = [_read_case(words, layouts) for _ in range(int(next(words)))]
-    return Plan(int(facts["seed"]), facts["set"] == "dup", facts["exclude"], cases)
+    return Plan(int(facts["seed"]), facts["set"] == "call", facts["exclude"], cases)
 
 
 def _read_layout(words: Iterator[str]) -> Layout:
@@ -309,7 +309,7 @@ def children(me: int, size: int) -> list[int]:
 class Replay:
     """The measurement: a batch on all processes, and on process 0 what to measure next."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, only: int = -1) -> None:
         self.plan, self.variables = plan, Variables()
         self.offset, self.lead_ns = 0, 300_000
         self.machine = WORLD.Split_type(MPI.COMM_TYPE_SHARED)
@@ -317,8 +317,9 @@ class Replay:
         self.is_one_machine = WORLD.allreduce(self.machine.size, MPI.MIN) == WORLD.size
         self.pool, self.pool_at = np.zeros(POOL, np.uint8), 0
         for case in plan.cases:
-            for candidate in case.candidates:
-                self.make_comm(case, candidate)
+            for k, candidate in enumerate(case.candidates):
+                if only in (-1, k):
+                    self.make_comm(case, candidate)
 
     def make_comm(self, case: Case, candidate: Candidate) -> None:
         """Duplicate the communicator while the variables are set."""
@@ -371,7 +372,7 @@ class Replay:
         case = self.plan.cases[which]
         candidate = case.candidates[k]
         starts, ends, late = (np.zeros(number, np.int64) for _ in range(3))
-        former = [] if self.plan.is_dup else self.variables.choose(candidate)[0]
+        former = self.variables.choose(candidate)[0] if self.plan.is_call else []
         for i in range(number):
             if candidate.comm is None:
                 break
@@ -466,6 +467,22 @@ class Replay:
                 sys.stdout.flush()
         WORLD.bcast(None)
 
+    def lead_job(self, path: str, seconds: float, number: int, k: int, names: str) -> None:
+        """Measure one candidate of these cases, in their order; the first batch counts as round 0."""
+        until = time.monotonic() + seconds
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        WORLD.bcast(())
+        self.relate_clocks()
+        with Path(path).open("a", encoding="utf-8") as file:
+            for which in map(int, names.split(",")):
+                self.measure(file, 0, which, k)
+                self.plan.cases[which].candidates[k].ratios = [1.0] * FIRST_ROUNDS
+                for _ in range(JOB_BATCHES):
+                    if time.monotonic() < until:
+                        self.measure(file, number, which, k)
+        WORLD.bcast(None)
+
     def follow(self) -> None:
         """Do what process 0 says."""
         while (step := WORLD.bcast(None)) is not None:
@@ -545,10 +562,12 @@ def main() -> None:
         sys.stdout.write(f"library {MPI.Get_library_version().splitlines()[0]}\n")
         sys.stdout.write(f"module {Variables().module()}\n")
         sys.stdout.flush()
-    plan, csv, seconds = sys.argv[1:]
+    plan, csv, seconds, *job = sys.argv[1:]
     try:
-        replay = Replay(read_plan(plan))
-        if WORLD.rank == 0:
+        replay = Replay(read_plan(plan), int(job[1]) if job else -1)
+        if WORLD.rank == 0 and job:
+            replay.lead_job(csv, float(seconds), int(job[0]), int(job[1]), job[2])
+        elif WORLD.rank == 0:
             replay.lead(csv, float(seconds))
         else:
             replay.follow()

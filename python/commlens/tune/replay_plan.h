@@ -44,7 +44,8 @@ typedef struct {
   MPI_Comm comm;       // MPI_COMM_NULL if I am in none
 } Layout;
 
-static int rank, processes, layouts, cases, is_dup;
+static int rank, processes, layouts, cases;
+static int is_call;  // whether variables are set around each batch, not only while a communicator is made
 static Layout* layout;
 static Case* list;
 static char exclude[NAME];  // component of Open MPI that would hide the choice
@@ -200,7 +201,7 @@ static void read_plan(const char* path) {
   srand48((long)number(file));
   expect(file, "set");
   word(file, text);
-  is_dup = !strcmp(text, "dup");
+  is_call = !strcmp(text, "call");
   expect(file, "exclude");
   word(file, exclude);
   expect(file, "layouts");

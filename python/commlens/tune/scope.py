@@ -18,8 +18,12 @@ def shared_by(library: str, collective: str, size: int, bin: int) -> Hashable:
     (('allgather', 4, 7), ('gather', 4))
     >>> shared_by("MPICH Version: 5.0.2", "scan", 4, 7), shared_by("Open MPI v5.0.11", "gather", 4, 7)
     (('scan',), None)
+    >>> shared_by("Intel(R) MPI Library 2021.18", "gather", 4, 7)
+    ('gather',)
     """
     known = library_of(library)
+    if known is not None and known[0] is LIBRARIES["intel"]:
+        return (collective,)
     if known is None or known[0] is not LIBRARIES["mpich"]:
         return None
     table = known[0].tables.get(collective)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases that one rule of MPICH counts for, so that they need one choice: the one with the least time for all their calls.
+"""Cases that one rule of MPICH or Intel MPI counts for, so that they need one choice: the one with the least time for all their calls.
 
-A variable counts for all communicators and message sizes, a rule in a table for all families of a communicator size, and for
+A variable of MPICH counts for all communicators and message sizes, one of Intel MPI, too, if not all calls have a choice.
+A rule in a table for all families of a communicator size, and for
 some collectives for all message sizes. So the replay measures, too, those that are not worth trying themselves.
 """
 
@@ -20,6 +21,7 @@ from commlens.tune.decide import LEAST_CHANGE, MOST_ROUNDS, Changes, round_media
 from commlens.tune.measurements import Measurements
 from commlens.tune.model import Candidate, Case, Choice
 from commlens.tune.plan import Plan
+from commlens.tune.rules.intel import can_tell_apart
 from commlens.tune.scope import shared_by
 
 Medians = Mapping[tuple[int, int], Mapping[int, float]]
@@ -57,8 +59,7 @@ def agreed(
     disagreeing = []
     for group in groups.values():
         own = [chosen.get(measured.cases[i]) for i in group]
-        is_agreed = None not in own and len({one.candidate for one in own if one}) == 1
-        if any(own) and not is_agreed:
+        if any(own) and not is_agreed(own, library):
             disagreeing.append(group)
     medians = round_medians(measured)
     for group, best in zip(disagreeing, _best_of(measured, changes, disagreeing, calls, medians)):
@@ -66,6 +67,14 @@ def agreed(
             for i in group:
                 chosen[measured.cases[i]] = _choice(measured, changes, medians, i, best)
     return [chosen[case] for case in measured.cases if case in chosen]
+
+
+def is_agreed(own: Sequence[Choice | None], library: str) -> bool:
+    """Return whether all cases that a rule counts for have the same choice, or such that the rule can tell them apart."""
+    choices = [one for one in own if one is not None]
+    if len(choices) < len(own):
+        return False
+    return len({one.candidate for one in choices}) == 1 or can_tell_apart(choices, library)
 
 
 def _best_of(

@@ -151,8 +151,7 @@ def note_sentences(plan: Plan, shown: Sequence[Place]) -> list[str]:
     offers = {place.row["operation"]: place.offer for place in shown}
     for operation, offer in offers.items():
         if offer is not None:
-            names = ", ".join(f"{number} {name}" for number, name in enumerate(offer.names, 1))
-            sentences.append(f"{operation}: {offer.variable} chooses from {names}.")
+            sentences.append(f"{operation}: {offer.variable} chooses from {names_text(offer.names)}.")
     unknown = [operation for operation, offer in offers.items() if offer is None]
     if unknown:
         sentences.append(
@@ -161,6 +160,18 @@ def note_sentences(plan: Plan, shown: Sequence[Place]) -> list[str]:
     if any(place.wait is None for place in shown):
         sentences.append("Where waiting is unknown, no call was sampled: all of the time may be operation.")
     return sentences
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Return the algorithms with their numbers; only the numbers where the library gives no names.
+
+    >>> names_text(["linear", "ring"]), names_text(["preset 1", "preset 2", "preset 3"])
+    ('1 linear, 2 ring', 'presets 1 to 3')
+    """
+    numbered = list(enumerate(names, 1))
+    if len(names) > 1 and all(name == f"preset {number}" for number, name in numbered):
+        return f"presets 1 to {len(names)}"
+    return ", ".join(f"{number} {name}" for number, name in numbered)
 
 
 def trial_text(trial: Trial) -> str:

@@ -57,9 +57,10 @@ def scope_lines(rules: RuleSet) -> list[str]:
         ]
     if any(name.endswith("_ALGORITHM") for name in rules.variables):
         lines = ["A variable ..._ALGORITHM counts for all communicators and message sizes.", *lines]
-    elif not rules.files:
+    elif any(name.startswith("I_MPI_ADJUST_") for name in rules.variables):
         lines = [
-            "The ranges of bytes and processes are those of Intel MPI's reference. That they count was not tested.",
+            "A variable I_MPI_ADJUST_... counts for all calls of its collective. Algorithms with ranges of bytes or processes",
+            "share them: together the ranges contain all sizes.",
             *lines,
         ]
     return lines

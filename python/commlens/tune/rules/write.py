@@ -40,6 +40,6 @@ def write_rules(
     if found is not None and found[0] is LIBRARIES["mpich"]:
         return write_mpich(choices, library, comms, called, module)
     if found is not None:
-        return write_intel(choices, comms, called)
+        return write_intel(choices, called)
     reason = "commlens writes no rules for this MPI library"
     return RuleSet(refused=[(choice, reason) for choice in choices])
