@@ -79,7 +79,7 @@ def test_ranges_count_for_exactly_the_sizes_that_the_model_says(mpi: Mpi) -> Non
 
 
 def test_a_range_alone_counts_for_all_sizes(mpi: Mpi) -> None:
-    """This is why a call cannot be left to the library's own choice."""
+    """So no call can be left to the library's own choice."""
     intel_only(mpi)
     whole = signatures(mpi, {"I_MPI_ADJUST_ALLREDUCE": "8"})
     assert signatures(mpi, {"I_MPI_ADJUST_ALLREDUCE": "8:64-127@3-3"}) == whole

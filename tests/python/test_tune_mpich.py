@@ -298,3 +298,10 @@ def test_rules_in_use_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv(f"MPIR_CVAR_{name}", "1")
     with pytest.raises(CommlensError, match=f"unset MPIR_CVAR_{name}: the runs without rules"):
         refuse_rules_in_use()
+
+
+def test_a_command_that_chooses_algorithms_is_refused() -> None:
+    """The launcher would set the variable in all runs, and over what a job of the replay sets."""
+    command = ["mpirun", "-genv", "I_MPI_ADJUST_BCAST", "3", "-n", "2", "{}", "./app"]
+    with pytest.raises(CommlensError, match="leave out I_MPI_ADJUST_BCAST: it would count in all runs"):
+        refuse_rules_in_use((), command)

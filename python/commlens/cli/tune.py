@@ -102,8 +102,7 @@ def tune(
     \b
     replay  A small MPI program, compiled with mpicc (or $MPICC), makes the
             communicators of the profile and measures these collectives with
-            each algorithm of the library, in random order. Intel MPI needs a
-            job for each algorithm.
+            each algorithm of the library, in random order.
     rules   What is faster with certainty becomes settings of the MPI library.
     proof   The application runs with and without them, and with each other
             variable that is worth trying, in random order. Rules that make a
@@ -139,10 +138,16 @@ def tune(
         return
     from commlens.cli.tune_steps import Steps
     from commlens.overhead.legs import split
+
+    budget = budget or usual_budget(plan)
+    Steps(profile, plan, trials, split(command), folder or beside(profile), until, budget, runs).take()
+
+
+def usual_budget(plan: Plan) -> int:
+    """Return the seconds of the replay unless the user names some."""
     from commlens.tune.candidates import way_of
 
-    budget = budget or (BUDGET_OF_JOBS if way_of(plan.library) == "job" else DEFAULT_BUDGET)
-    Steps(profile, plan, trials, split(command), folder or beside(profile), until, budget, runs).take()
+    return BUDGET_OF_JOBS if way_of(plan.library) == "job" else DEFAULT_BUDGET
 
 
 def beside(profile: str) -> Path:
