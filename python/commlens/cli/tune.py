@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from commlens.tune.switches import Trial
 
 DEFAULT_TOP = 10
-DEFAULT_BUDGET = 60
-BUDGET_OF_JOBS = 300  # where each algorithm needs a job of its own
+DEFAULT_BUDGET, BUDGET_OF_JOBS = 60, 300  # the second where each algorithm needs a job of its own
 DEFAULT_RUNS = 20
 STEPS = ("plan", "replay", "rules", "proof")
 
@@ -139,15 +138,7 @@ def tune(
     from commlens.cli.tune_steps import Steps
     from commlens.overhead.legs import split
 
-    budget = budget or usual_budget(plan)
     Steps(profile, plan, trials, split(command), folder or beside(profile), until, budget, runs).take()
-
-
-def usual_budget(plan: Plan) -> int:
-    """Return the seconds of the replay unless the user names some."""
-    from commlens.tune.candidates import way_of
-
-    return BUDGET_OF_JOBS if way_of(plan.library) == "job" else DEFAULT_BUDGET
 
 
 def beside(profile: str) -> Path:

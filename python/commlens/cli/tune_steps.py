@@ -12,11 +12,13 @@ from pathlib import Path
 from rich.text import Text
 
 from commlens.base.errors import CommlensError
+from commlens.cli.tune import BUDGET_OF_JOBS, DEFAULT_BUDGET
 from commlens.overhead.measure import interruptible
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import fold
 from commlens.tune import prove, steps
+from commlens.tune.candidates import way_of
 from commlens.tune.cases import read_cases
 from commlens.tune.decide import compared, decide
 from commlens.tune.model import Choice
@@ -68,8 +70,8 @@ class Steps:
         Of the results.
     until : str
         The last step.
-    budget : int
-        Seconds of the replay.
+    budget : int or None
+        Seconds of the replay; None: as usual with the library.
     runs : int
         Rounds of the proof.
     screen : Screen
@@ -81,7 +83,7 @@ class Steps:
     launch: list[str]
     folder: Path
     until: str
-    budget: int
+    budget: int | None
     runs: int
     screen: Screen = field(default_factory=Screen)
 
@@ -124,7 +126,8 @@ class Steps:
         # More measurements may change a choice, and then the runs of the proof would count no more.
         measured = measured_before(cases, self.folder) if has_begun(self.folder) else None
         if measured is None:
-            measured = replay(cases, self.launch, self.folder, budget_s=self.budget)
+            usual = BUDGET_OF_JOBS if way_of(self.plan.library) == "job" else DEFAULT_BUDGET
+            measured = replay(cases, self.launch, self.folder, budget_s=self.budget or usual)
         else:
             measured.notes.append(
                 f"Not measured again, because the proof has begun; remove {self.folder / PROFILES} to measure more."
