@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 from harness import Mpi
 
+from commlens.algorithms.offered import offered
+from commlens.algorithms.registry import COLLECTIVES
 from commlens.cli import commlens
 from commlens.tune.model import Candidate, Case, Choice
 from commlens.tune.rules import write_rules
@@ -76,6 +81,20 @@ def test_ranges_count_for_exactly_the_sizes_that_the_model_says(mpi: Mpi) -> Non
         assert signatures(mpi, settings) == {call: alone[k][call] for call, k in chosen.items()}
         told_apart = {call[0] for call in calls if len({one[call] for one in alone}) > 1}
         assert told_apart == set(NUMBERS)
+
+
+def test_the_library_has_as_many_algorithms_as_the_specification(mpi: Mpi) -> None:
+    library = intel_only(mpi)
+    tool = str(Path(mpi.launcher).with_name("impi_info"))
+    for collective in COLLECTIVES:
+        offer = offered(library, collective)
+        assert offer is not None
+        command = [tool, "-v", offer.variable]
+        told = subprocess.run(
+            command, capture_output=True, text=True, check=True, env={**os.environ, **mpi.environment}
+        )
+        found = re.search(r"range: 0-(\d+)", told.stdout)
+        assert found is not None and int(found[1]) == len(offer.names), (collective, told.stdout)
 
 
 def test_a_range_alone_counts_for_all_sizes(mpi: Mpi) -> None:
