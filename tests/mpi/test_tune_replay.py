@@ -253,7 +253,7 @@ def test_without_a_compiler_python_measures(
     else:
         pytest.fail(f"{len(times)} times, but not of ten collectives")
     assert all(time.operation_ns <= time.time_ns for time in times)
-    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    monkeypatch.setattr(compiler, "find_spec", lambda _: None)
     with pytest.raises(
         CommlensError, match=r"^no mpicc to compile the replay with, and no mpi4py\. Set MPICC"
     ):

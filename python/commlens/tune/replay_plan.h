@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_SETTINGS = 4, NAME = 128 };
 
@@ -58,6 +59,9 @@ static void fail(const char* format, ...) {
   fprintf(stderr, "\n");
   va_end(arguments);
   fflush(stderr);
+  // Launchers may end a job before they have passed on what it wrote.
+  struct timespec moment = {0, 300000000};
+  nanosleep(&moment, NULL);
   MPI_Abort(MPI_COMM_WORLD, 3);
   exit(3);
 }
