@@ -16,6 +16,8 @@ from commlens.tune.cases import Blocks, Cases, Layout
 from commlens.tune.model import Candidate, Case
 
 PLAN = "replay.plan"
+FAILED = ".failed"
+"""Ending of the file beside a plan in which a job says why it ended."""
 TIMES = "measurements.csv"
 HEADER = "round,case,candidate,repetition,is_late,time_ns,operation_ns,collective,algorithm"
 FIRST = "commlens-replay-2"

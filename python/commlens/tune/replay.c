@@ -278,6 +278,7 @@ int main(int count, char** arguments) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &processes);
   if (count != 4 && count != 7) fail("usage: replay PLAN CSV SECONDS [ROUND CANDIDATE CASE,CASE...]");
+  plan_file = arguments[1];
   MPI_Get_library_version(text, &length);
   if (rank == 0) printf("library %.*s\n", (int)strcspn(text, "\n"), text), print_module();
   fflush(stdout);

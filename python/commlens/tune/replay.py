@@ -23,7 +23,7 @@ from commlens.overhead.legs import HERE
 from commlens.tune.candidates import way_of
 from commlens.tune.cases import Cases
 from commlens.tune.jobs import Jobs
-from commlens.tune.measurements import HEADER, PLAN, TIMES, Measurements, plan_text, read_measurements
+from commlens.tune.measurements import FAILED, HEADER, PLAN, TIMES, Measurements, plan_text, read_measurements
 
 SOURCE = Path(__file__).with_name("replay.c")
 PROGRAM = "replay"
@@ -227,7 +227,8 @@ def _run(
 ) -> list[str]:
     """Run the job; return the names of variables that cannot be set."""
     environment = {**os.environ, **AT_LAUNCH, **(variables or {})}
-    said = folder / SAID
+    said, failed = folder / SAID, folder / f"{PLAN}{FAILED}"
+    failed.unlink(missing_ok=True)
     with _created(said) as output, _created(folder / ERRORS) as errors:
         try:
             job = subprocess.Popen(
@@ -242,7 +243,8 @@ def _run(
         finally:
             _end(job)
     lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
-    _check(job.returncode, command, lines, folder / ERRORS)
+    _check(job.returncode, command, lines, folder / ERRORS, failed)
+    failed.unlink(missing_ok=True)
     return sorted(set(_said(said, "refused")))
 
 
@@ -286,12 +288,14 @@ def _check_library(said: Path, library: str) -> bool:
     return bool(names)
 
 
-def _check(rc: int, command: Sequence[str], lines: Sequence[str], errors: Path) -> None:
+def _check(rc: int, command: Sequence[str], lines: Sequence[str], errors: Path, failed: Path) -> None:
     """Refuse a job that failed, with its own words if it has said why."""
     if rc == 0:
         return
     told = errors.read_text(encoding="utf-8", errors="replace").splitlines()
     ours = [line.partition(OURS)[2] for line in told if OURS in line]
+    if failed.exists():
+        ours = failed.read_text(encoding="utf-8", errors="replace").splitlines()
     if ours:
         raise CommlensError(ours[0])
     raise CommlensError(f"'{shlex.join(command)}' ended with {rc}", [*lines, *told][-3:])

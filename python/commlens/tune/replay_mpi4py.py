@@ -15,6 +15,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,7 +25,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from commlens.tune.measurements import FIRST
+from commlens.tune.measurements import FAILED, FIRST
 
 MOST_REPETITIONS = 40
 FIRST_ROUNDS, JOB_BATCHES = 3, 4
@@ -101,9 +102,12 @@ class Plan:
 
 
 def fail(text: str) -> None:
-    """End all processes with a line that replay.py shows."""
+    """End all processes with a line that replay.py shows, from a file beside the plan or from the job's output."""
     sys.stderr.write(f"commlens-replay: {text}\n")
     sys.stderr.flush()
+    if len(sys.argv) > 1:
+        with suppress(OSError), Path(f"{sys.argv[1]}{FAILED}").open("a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
     WORLD.Abort(3)
 
 

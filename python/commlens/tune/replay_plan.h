@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_SETTINGS = 4, NAME = 128 };
 
@@ -51,17 +50,21 @@ static Layout* layout;
 static Case* list;
 static char exclude[NAME];  // component of Open MPI that would hide the choice
 
+static const char* plan_file;
+
+// Ends all processes. The reason goes into a file beside the plan, too: launchers may end a job before they have passed
+// on what it wrote.
 static void fail(const char* format, ...) {
+  char reason[1024], path[4096];
   va_list arguments;
   va_start(arguments, format);
-  fprintf(stderr, "commlens-replay: ");
-  vfprintf(stderr, format, arguments);
-  fprintf(stderr, "\n");
+  vsnprintf(reason, sizeof reason, format, arguments);
   va_end(arguments);
+  fprintf(stderr, "commlens-replay: %s\n", reason);
   fflush(stderr);
-  // Launchers may end a job before they have passed on what it wrote.
-  struct timespec moment = {0, 300000000};
-  nanosleep(&moment, NULL);
+  FILE* file = NULL;
+  if (plan_file && snprintf(path, sizeof path, "%s.failed", plan_file) < (int)sizeof path) file = fopen(path, "a");
+  if (file) fprintf(file, "%s\n", reason), fclose(file);
   MPI_Abort(MPI_COMM_WORLD, 3);
   exit(3);
 }
