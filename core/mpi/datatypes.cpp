@@ -98,6 +98,8 @@ Layout late_layout(MPI_Datatype datatype, std::uint64_t freed, Use use) noexcept
   return !then.gone || is_predefined(datatype) ? learn_datatype(datatype) : Layout(0, true, true);
 }
 
+void foresee_datatype(MPI_Datatype datatype) noexcept { static_cast<void>(learn_datatype(datatype)); }
+
 void datatype_made(MPI_Datatype datatype) noexcept {
   static_cast<void>(learn_datatype(datatype));
   if (has_datatypes) static_cast<void>(learn_tree(datatype));

@@ -68,6 +68,7 @@ inline Layout layout_of(MPI_Datatype datatype, std::uint64_t freed, Use use) noe
 }
 
 void datatype_made(MPI_Datatype datatype) noexcept;     // cold; call when the application may use it
+void foresee_datatype(MPI_Datatype datatype) noexcept;  // cold; learns the layout of a predefined one
 void before_type_free(MPI_Datatype datatype) noexcept;  // cold; call before it is freed
 
 }  // namespace commlens

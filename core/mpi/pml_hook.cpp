@@ -473,7 +473,7 @@ void learn_datatypes() noexcept {
                                  "ompi_mpi_dblcplex",      "ompi_mpi_2int",          "ompi_mpi_double_int",
                                  "ompi_mpi_float_int"}) {
     if (void* const datatype = data_definition(name); datatype != nullptr)
-      datatype_made(static_cast<MPI_Datatype>(datatype));
+      foresee_datatype(static_cast<MPI_Datatype>(datatype));
   }
 }
 

@@ -80,9 +80,12 @@ def test_a_command_of_the_page(command: str, run: Run) -> None:
 def test_functions_files_and_benchmarks_of_the_page_exist() -> None:
     header = (ROOT / "include" / "commlens" / "commlens.h").read_text(encoding="utf-8")
     header += (ROOT / "core" / "state" / "online.cpp").read_text(encoding="utf-8")
+    options = (ROOT / "docs" / "reference" / "options.md").read_text(encoding="utf-8")
     named = [word for row in ROWS for cell in row[3:] for word in re.findall(r"`([^`]+)`", cell)]
     for word in named:
         if re.fullmatch(r"(tests|bench)/[\w/.]+", word):
             assert (ROOT / word).is_file(), word
+        elif re.fullmatch(r"COMMLENS_[A-Z_]+", word):
+            assert f"| `{word}` |" in options, word
         elif re.fullmatch(r"commlens_\w+", word):
             assert re.search(rf"\b{word}\(", header), word

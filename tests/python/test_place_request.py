@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,12 @@ def profile(path: Path, nodes: int) -> Path:
     return build.write(path)
 
 
+def bind(profile: Path, cpus: str) -> None:
+    """Bind each rank to these CPUs."""
+    with closing(sqlite3.connect(profile)) as connection, connection:
+        connection.execute("UPDATE rank SET cpus = ?", (cpus,))
+
+
 def words(run: Run, *arguments: object) -> str:
     result = run("place", *arguments)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -37,9 +45,18 @@ def test_fewer_nodes_that_do_are_named(tmp_path: Path, run: Run) -> None:
     """Four nodes with a rank each: 4 x 1,000 x 20. One with its four cores: 4 x 1,000 x 4."""
     (tmp_path / "cores.xml").write_text(CORES)
     here = profile(tmp_path / "p.db", 4)
+    bind(here, "0")
     said = words(run, here, "--topology", tmp_path / "cores.xml")
-    assert "all ranks have room on 1 node instead of 4" in said
+    assert "all ranks have room on 1 node instead of 4, with 1 core each (--cpus-per-rank)" in said
     assert f"there bytes x distance is {100 * (1 - 4 / 20):.1f} % less than in the run" in said
+
+
+def test_ranks_that_were_bound_to_several_cores_are_left_their_cores(tmp_path: Path, run: Run) -> None:
+    """Each of them may have had a thread on each core."""
+    (tmp_path / "cores.xml").write_text(CORES)
+    here = profile(tmp_path / "p.db", 4)
+    bind(here, "0-3")
+    assert "all ranks have room" not in words(run, here, "--topology", tmp_path / "cores.xml")
 
 
 def test_nothing_is_said_where_no_node_can_be_spared(tmp_path: Path, run: Run) -> None:
@@ -65,7 +82,7 @@ def words_of_rows(run: Run, here: Path) -> list[str]:
         # Each node below another leaf, 30 away; sw9 has four nodes, 20 away: a third less.
         (
             "SwitchName=sw9 Nodes=x[1-4]\n{}",
-            "4 nodes below one switch, of which there are as many, would save 33.3 %",
+            "the cluster has one switch with at least 4 nodes: on 4 nodes below it, the best placement found costs 33.3 % less",
         ),
         # No leaf has four.
         ("SwitchName=sw9 Nodes=x[1-3]\n{}", ""),
@@ -80,9 +97,9 @@ def test_nodes_below_one_switch_are_closer(tmp_path: Path, run: Run, leaves: str
     file = tmp_path / "topology.conf"
     file.write_text(leaves.format(own) + f"SwitchName=root Switches={switches}\n")
     found = words(run, here, "--switches", file)
-    assert said in found if said else "below one switch" not in found
+    assert said in found if said else "the cluster has" not in found
     # One's own distances of the network leave no scale for other nodes.
-    assert "below one switch" not in words(run, here, "--switches", file, "--distance", "network=25")
+    assert "the cluster has" not in words(run, here, "--switches", file, "--distance", "network=25")
 
 
 def test_nodes_that_are_below_one_switch_are_close_enough(tmp_path: Path, run: Run) -> None:
@@ -91,4 +108,4 @@ def test_nodes_that_are_below_one_switch_are_close_enough(tmp_path: Path, run: R
     file.write_text(
         f"SwitchName=s0 Nodes={','.join(hosts_of(run, here))},x[1-9]\nSwitchName=s1 Nodes=y[1-9]\n"
     )
-    assert "below one switch" not in words(run, here, "--switches", file)
+    assert "the cluster has" not in words(run, here, "--switches", file)

@@ -303,5 +303,11 @@ def test_rules_in_use_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_command_that_chooses_algorithms_is_refused() -> None:
     """The launcher would set the variable in all runs, and over what a job of the replay sets."""
     command = ["mpirun", "-genv", "I_MPI_ADJUST_BCAST", "3", "-n", "2", "{}", "./app"]
-    with pytest.raises(CommlensError, match="leave out I_MPI_ADJUST_BCAST: it would count in all runs"):
+    with pytest.raises(CommlensError, match="leave out I_MPI_ADJUST_BCAST: all runs would use it"):
         refuse_rules_in_use((), command)
+    with pytest.raises(CommlensError, match="leave out coll_tuned_bcast_algorithm: "):
+        refuse_rules_in_use((), ["mpirun", "--mca", "coll_tuned_bcast_algorithm", "6", "{}", "./app"])
+    with pytest.raises(CommlensError, match="leave out I_MPI_ADJUST_BCAST: "):
+        refuse_rules_in_use((), ["srun", "--export=ALL,I_MPI_ADJUST_BCAST=2", "{}", "./app"])
+    with pytest.raises(CommlensError, match="leave out UCX_RNDV_THRESH: "):
+        refuse_rules_in_use(["UCX_RNDV_THRESH"], ["mpirun", "-x", "UCX_RNDV_THRESH=1", "{}", "./app"])

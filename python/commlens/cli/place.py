@@ -249,7 +249,7 @@ def place(
     machine, before, before_is, remarks = choose.choose(matrix, ranks, choose.Wanted(*wanted))
     fixed = choose.pinned(machine, pins)
     advice = plan.make(matrix, machine, before, before_is, seed=seed, pins=fixed, by=mapper)
-    advice.remarks += [*remarks, *choose.requests(advice, choose.Wanted(*wanted), seed, fixed)]
+    advice.remarks += [*remarks, *choose.requests(advice, matrix, choose.Wanted(*wanted), seed, fixed)]
     slots = [machine.slots[at] for at in advice.after.tolist()]
     written = not advice.is_well or launcher in formats.TRAFFIC
     if output is not None and written:

@@ -99,4 +99,4 @@ def _verdict(found: Sequence[Finding]) -> str:
     number = _problems(found)
     if number:
         return f"{number} of {len(found)} checks failed"
-    return "commlens works here: every number is as known"
+    return "commlens works here: all checks passed"

@@ -49,7 +49,7 @@ from commlens.tune.steps_text import (
 from commlens.tune.switches import Trial
 
 CHOOSES = re.compile(
-    r"COMMLENS_TUNE|OMPI_MCA_coll_tuned_(dynamic_rules_filename|\w+_algorithm)|MPIR_CVAR_\w+_(ALGORITHM|COMPOSITION|JSON_FILE)|I_MPI_ADJUST_\w+"
+    r"COMMLENS_TUNE|(OMPI_MCA_)?coll_tuned_(dynamic_rules_filename|\w+_algorithm)|MPIR_CVAR_\w+_(ALGORITHM|COMPOSITION|JSON_FILE)|I_MPI_ADJUST_\w+"
 )
 """Variables that choose algorithms."""
 
@@ -255,8 +255,9 @@ def refuse_rules_in_use(tried: Iterable[str] = (), launch: Sequence[str] = ()) -
     """
     other = set(tried)
     used = sorted(name for name in os.environ if CHOOSES.fullmatch(name) or name in other)
-    given = sorted(word for word in launch if CHOOSES.fullmatch(word.partition("=")[0]))
+    parts = {part for word in launch for part in re.split(r"[,=\s]", word)}
+    given = sorted(part for part in parts if CHOOSES.fullmatch(part) or part in other)
     if given:
-        raise CommlensError(f"leave out {', '.join(given)}: it would count in all runs")
+        raise CommlensError(f"leave out {', '.join(given)}: all runs would use it, also those without rules")
     if used:
         raise CommlensError(f"unset {', '.join(used)}: the runs without rules would use them, too")

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from commlens.base.errors import CommlensError
 
-SET_MPICC = "Set MPICC to the mpicc of the MPI library"
+SET_MPICC = "Set MPICC to the mpicc of the launcher's MPI library"
 
 
 def has_compiler() -> bool:
     """Return whether $MPICC is set or there is an mpicc."""
-    return "MPICC" in os.environ or shutil.which("mpicc") is not None
+    return bool(os.environ.get("MPICC", "").strip()) or shutil.which("mpicc") is not None
 
 
 def check_some_way(what: str) -> bool:
@@ -31,7 +31,7 @@ def check_some_way(what: str) -> bool:
     if has_compiler():
         return True
     if find_spec("mpi4py") is None:
-        raise CommlensError(f"no mpicc to compile {what} with, and no mpi4py. {SET_MPICC} of the run")
+        raise CommlensError(f"no mpicc to compile {what} with, and no mpi4py. {SET_MPICC}")
     return False
 
 
@@ -48,7 +48,7 @@ def compile_with_mpicc(source: Path, program: Path) -> Path:
     except ValueError as error:
         raise CommlensError(f"MPICC: {str(error).lower()}: {os.environ['MPICC']}") from None
     if shutil.which(compiler[0]) is None:
-        raise CommlensError(f"{compiler[0]}: no such compiler. {SET_MPICC} of the run")
+        raise CommlensError(f"{compiler[0]}: no such compiler. {SET_MPICC}")
     command = [*compiler, "-O2", "-o", str(program), str(source), "-lm", "-ldl"]
     try:
         done = subprocess.run(

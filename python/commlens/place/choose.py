@@ -13,7 +13,7 @@ import numpy as np
 from commlens.base.arrays import Ints
 from commlens.base.errors import CommlensError
 from commlens.matrix.query import Matrix
-from commlens.matrix.topology import read_topology
+from commlens.matrix.topology import cpu_numbers, read_topology
 from commlens.place import request
 from commlens.place.machine import (
     DISTANCES,
@@ -157,7 +157,7 @@ def _in_run(machine: Machine, ran: Sequence[Slot], bound: bool) -> Ints | None:
     return found
 
 
-def requests(advice: Plan, wanted: Wanted, seed: int, pins: Mapping[int, int]) -> list[str]:
+def requests(advice: Plan, matrix: Matrix, wanted: Wanted, seed: int, pins: Mapping[int, int]) -> list[str]:
     """Return what fewer nodes or closer ones would save, if anything; pins are to nodes of the run."""
     if pins:
         return []
@@ -166,10 +166,23 @@ def requests(advice: Plan, wanted: Wanted, seed: int, pins: Mapping[int, int]) -
         *wanted.distances,
         *wanted.messages,
     }
-    found = [request.fewer(advice, seed)]
+    found: list[str | None] = []
+    if wanted.nodes or not _had_more_cpus(matrix, wanted.per_rank):
+        found.append(request.fewer(advice, wanted.per_rank, seed))
     if wanted.switches and not wanted.table and not given and not wanted.nodes:
         found.append(request.closer(advice, read_switches(wanted.switches), seed))
     return [sentence for sentence in found if sentence]
+
+
+def _had_more_cpus(matrix: Matrix, per_rank: int) -> bool:
+    """Return whether each rank of the run had more CPUs than it is to have, for itself: it may have threads on them."""
+    taken: set[tuple[str, int]] = set()
+    for rank, node in matrix.nodes.items():
+        own = {(node, cpu) for cpu in cpu_numbers(matrix.cpus.get(rank) or "")}
+        if len(own) <= per_rank or taken & own:
+            return False
+        taken |= own
+    return bool(taken)
 
 
 def pinned(machine: Machine, texts: Sequence[str]) -> dict[int, int]:

@@ -178,7 +178,12 @@ def by_scotch(
         Path(names[1]).write_text(target + "\n", encoding="utf-8")
         try:
             done = subprocess.run(
-                [program, *names], capture_output=True, text=True, timeout=PATIENCE, check=False
+                [program, *names],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=PATIENCE,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise CommlensError(f"{program}: {error}") from None

@@ -211,7 +211,7 @@ def make(
         best for name, (grid, at) in grids.items() if (best := _reordered(plan, name, grid, at)) is not None
     ]
     plan.remarks += matrix.remarks
-    if by != mapper.OWN:
+    if by != mapper.OWN and not found.optimal and len(machine) > others.regular_tree(machine)[0][0]:
         plan.remarks.append(f"searched by {others.TITLES[by]}, then improved by moves and swaps of ranks")
     if found.late:
         plan.remarks.append(

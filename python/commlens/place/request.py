@@ -18,8 +18,11 @@ from commlens.render.units import count_text, share_text
 Network = Sequence[tuple[str, Mapping[str, int]]]
 
 
-def fewer(plan: Plan, seed: int = mapper.SEED) -> str | None:
-    """Return a sentence if the ranks have room on fewer nodes than the run had, and cost less there."""
+def fewer(plan: Plan, cores: int = 1, seed: int = mapper.SEED) -> str | None:
+    """Return a sentence if the ranks have room on fewer nodes than the run had, and cost less there.
+
+    cores : of each rank, as the machine was built
+    """
     machine, ranks = plan.machine, plan.graph.size
     room = np.bincount(machine.node)
     had = len(np.unique(machine.node[plan.before]))
@@ -34,8 +37,8 @@ def fewer(plan: Plan, seed: int = mapper.SEED) -> str | None:
         return None
     saved = share_text(1 - cost / plan.cost_before)
     return (
-        f"all ranks have room on {count_text(count, 'node')} instead of {had:,}: there bytes x distance is {saved} less than "
-        "in the run, if memory suffices"
+        f"all ranks have room on {count_text(count, 'node')} instead of {had:,}, with {count_text(cores, 'core')} each "
+        f"(--cpus-per-rank): there bytes x distance is {saved} less than in the run, if memory suffices"
     )
 
 
@@ -83,8 +86,8 @@ def closer(plan: Plan, network: Network, seed: int = mapper.SEED) -> str | None:
         return None
     where = "one switch" if depth == 0 else f"one switch of level {depth + 1}"
     return (
-        f"{count_text(len(names), 'node')} below {where}, of which there are as many, would save {share_text(1 - cost / before)} of "
-        "what the best placement found costs on the nodes of the run"
+        f"the cluster has {where} with at least {count_text(len(names), 'node')}: on {count_text(len(names), 'node')} below it, "
+        f"the best placement found costs {share_text(1 - cost / before)} less than on the nodes of the run"
         + (" (Slurm: --switches=1)" if depth == 0 else "")
     )
 

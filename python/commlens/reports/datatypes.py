@@ -48,7 +48,8 @@ DATATYPES_SQL = (
     + f"""\
 SELECT d.id AS datatype, d.tree, d.size, d.lower_bound, d.extent, {COLUMNS}
   FROM datatype d CROSS JOIN all_uses LEFT JOIN used ON used.datatype = d.id{{chosen}}
- WHERE d.id <> 0
+ WHERE d.id <> 0 AND (d.tree NOT GLOB 'MPI_*' OR EXISTS (
+       SELECT 1 FROM datatype_use AS u WHERE d.id IN (u.sent, u.received, u.target)))
  GROUP BY d.id ORDER BY SUM(bytes_sent + bytes_received) DESC, SUM(used.calls) DESC, d.tree, d.id"""
 )
 

@@ -150,10 +150,11 @@ def draw(found: Threads, top: int | None, parts_top: int | None) -> Table:
     table = Table([Column("thread", right=False), *(Column(title) for title in titles), *more])
     parts = _by_line(found.parts)
     for row, share in list(zip(found.rows, _shares(found.rows), strict=True))[:top]:
-        bytes_ = [bytes_text(row["bytes_sent"]), bytes_text(row["bytes_received"])] if of_calls else [""]
+        of_mpi = time_text(row["time_ns"])
+        last = [bytes_text(row["bytes_sent"]), bytes_text(row["bytes_received"])] if of_calls else [of_mpi]
         longest = "-" if row["thread_max_ns"] is None else time_text(row["thread_max_ns"])
-        numbers = [f"{row['threads']:,}", f"{row['calls']:,}", longest, time_text(row["time_ns"]), share]
-        table.add([thread_name(row), *numbers, *bytes_], "bold")
+        numbers = [f"{row['threads']:,}", f"{row['calls']:,}", longest, of_mpi if of_calls else "", share]
+        table.add([thread_name(row), *numbers, *last], "bold")
         below = parts.get(line_of(row), [])
         for part in below[:parts_top]:
             table.add(_call(part) if of_calls else _region(part))

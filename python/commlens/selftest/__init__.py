@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks an installation: runs a small program whose counts are known, and compares every number of its profile."""
+"""Checks an installation: runs a small program whose counts are known, and compares its profile with them."""

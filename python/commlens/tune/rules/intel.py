@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes I_MPI_ADJUST_... of Intel MPI, which count for all calls of a collective.
 
-What a value means is what 2021.18 did in tests (docs/decisions/0028-tune.md), and not what its reference suggests: an
+What a value means is what 2021.18 did in tests (docs/decisions/0030-rules.md), and not what its reference suggests: an
 algorithm with a range counts outside of the range, too, where no other one is named, so that no value leaves calls
 to the library's own choice. Ranges that follow each other without a gap tell calls apart: of bytes or of processes, not of both.
 """
