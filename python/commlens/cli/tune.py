@@ -129,7 +129,7 @@ def tune(
 
     csv and json: fastest_ns is the fastest call of a rank; least_ns what each call takes at least; variable and
     offered say how to choose, and from what. json has the other variables as switches.
-    """  # noqa: D301: click reads \b
+    """  # noqa: D301 click reads \b
     until = last_step(until, command, is_table=style == "table" and not show_sql)
     plan, trials = read(profile, comms, operations, with_switches=with_switches)
     show_plan(plan, trials, top, style, show_sql=show_sql)
