@@ -39,7 +39,9 @@ bool outline(Group& group, const Contribution& own, Outline& result) {
     const CountedRegions& regions = own.counted->regions;
     values[cells] = own.counted->cells.size() + regions.times.size() + regions.loops.size() + regions.values.size();
     for (const auto& [of, values_of] : regions.series) values[cells] += values_of.size();
-    values[cells] += own.counted->datatypes.sums.size();
+    values[cells] += own.counted->datatypes.sums.size() + own.counted->events.size();
+    for (const auto& [number, thread] : own.counted->threads)
+      values[cells] += thread.cells.size() + thread.regions.times.size();
     values[strata] = own.counted->samples.size();
     values[channels] = own.counted->messages.size();
     slices = SliceRows(*own.counted);

@@ -15,7 +15,8 @@ SumsOfDatatypes sums_of(const CountedDatatypes& counted) {
   SumsOfDatatypes sums;
   for (const auto& [of, sum] : counted.sums) {
     const auto& [comm, op, number] = of;
-    Combination used = counted.combinations[number];
+    // A thread that still runs may have met a combination after the list was taken.
+    Combination used = number < counted.combinations.size() ? counted.combinations[number] : Combination{};
     if (used.sent == 0 && sum.bytes_sent != 0) used.sent = used.received;
     if (used.received == 0 && sum.bytes_received != 0) used.received = used.sent;
     DatatypeSum& all = sums[{comm, op, used}];

@@ -66,12 +66,13 @@ std::map<std::uint32_t, RegionSum> regions_of(const Sums& own, Sums& before, con
 }  // namespace
 
 void write_threads(WireWriter& out, const CountedThreads& threads, const Cells& cells, const TickScale& scale) {
+  out.number(threads.size());
+  if (threads.empty()) return;
   std::map<std::pair<Key, Site>, std::uint64_t> numbers;  // of cells
   for (const auto& [key, cell] : cells) numbers.emplace_hint(numbers.end(), key, numbers.size());
   std::map<std::pair<Key, Site>, Ticks> times;
   Sums regions_before;
   const Shares shares(scale);
-  out.number(threads.size());
   for (const auto& [number, thread] : threads) {
     out.signed_number(number == other_threads ? -1 : static_cast<std::int64_t>(number));
     out.number(thread.is_main ? 1 : 0);

@@ -27,6 +27,7 @@
 #include "core/job/job.h"
 #include "core/process/coverage.h"
 #include "core/process/symbols.h"
+#include "core/state/events.h"
 #include "core/state/thread_owners.h"
 
 namespace commlens {
@@ -148,6 +149,7 @@ void parent_forked() noexcept {
 
 // A forked child counts nothing.  Only a child forked inside one of our calls returns into it.
 void child_forked() noexcept {
+  leave_events_to_parent();
   const bool counts = !job.ready;  // forked before MPI_Init, the child may be the process that calls it
   const bool is_inside = current_thread != nullptr && current_thread->outermost != nullptr;
   arena::after_fork_in_child(counts || is_inside);

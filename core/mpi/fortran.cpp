@@ -87,8 +87,11 @@ bool from_fortran(Op op, Site& site, const char* frame) noexcept {
 bool locate(Thread& thread, Op op, Site& site, const char* frame) noexcept {
   const Site caller = site;
   if (fortran_bindings.count != 0 && !from_fortran(op, site, frame)) return false;
-  if (has_paths()) site = path_of(*thread.paths, caller, site, frame);
   if (counts_events()) note_events(thread, event_key_outside(thread));
+  if (has_paths()) {
+    site = path_of(*thread.paths, caller, site, frame);
+    if (counts_events()) note_events(thread, make_key(0, 0, 0, uncounted_region));  // commlens' own
+  }
   return true;
 }
 

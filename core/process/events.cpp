@@ -48,16 +48,15 @@ bool is_raw(const std::string& name, std::uint64_t& config) {
 }
 
 // Files of ours have high numbers: a program may expect that the next file that it opens gets the lowest, and one that
-// closes what it has not opened is unlikely to get such a number for a file of its own.
+// closes what it has not opened is unlikely to get such a number for a file of its own.  Returns a number below 0 if
+// all high numbers are taken: the rest is the program's.
 int moved_up(int file) noexcept {
   constexpr int high = 512, less = 64;
-  for (const int lowest : {high, less}) {
-    const int moved = fcntl(file, F_DUPFD_CLOEXEC, lowest);
-    if (moved < 0) continue;
-    close(file);
-    return moved;
-  }
-  return file;
+  int moved = fcntl(file, F_DUPFD_CLOEXEC, high);
+  if (moved < 0 && errno == EINVAL) moved = fcntl(file, F_DUPFD_CLOEXEC, less);  // the process may have fewer files
+  const int result = moved < 0 ? -EMFILE : moved;
+  close(file);
+  return result;
 }
 
 int open_here(perf_event_attr& attributes, int group) noexcept {
@@ -216,6 +215,10 @@ bool EventReader::read_group(const Member* first, const Member* end, EventCount*
   for (const Member* m = first; m != end; ++m)
     counts[m->event] = {group.counts[m - first], group.enabled, group.running};
   return true;
+}
+
+void EventReader::close_in_child() noexcept {
+  while (used_ != 0) kernel_->close(members_[--used_].file, nullptr);
 }
 
 void EventReader::close() noexcept {

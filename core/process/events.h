@@ -57,6 +57,9 @@ class EventReader {
   bool read(EventCount* counts) const noexcept;
 
   void close() noexcept;
+  // In a forked child: closes the files, which count the parent.  Their pages are not mapped there, and something else
+  // may be.
+  void close_in_child() noexcept;
   bool is_open() const noexcept { return used_ != 0; }
 
  private:

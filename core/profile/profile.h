@@ -289,6 +289,7 @@ class Profile : public Catalogue {
   void add_datatypes(RankData& data);  // pre: their communicators have the numbers of this profile
   void settle_datatypes(const Dictionary::Numbers& numbers);
   void settle_regions(const Dictionary::Numbers& numbers);
+  void add_equal_events();
   void settle_slices(const Dictionary::Numbers& numbers);
   void settle_peers(const Dictionary::Numbers& numbers);
 

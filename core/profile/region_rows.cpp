@@ -114,6 +114,26 @@ void Profile::add_regions(RankData& data, const std::vector<std::uint32_t>& numb
   for (EventRow& row : data.event_rows) row.region = number(row.region);
 }
 
+// Sorts the events.  Two communicators of a rank may have become one, such as sets that two threads made at the same
+// time.
+void Profile::add_equal_events() {
+  const auto place = [](const EventRow& r) { return std::tie(r.metric, r.region, r.comm, r.op, r.rank); };
+  std::sort(event_rows.begin(), event_rows.end(),
+            [&](const EventRow& a, const EventRow& b) { return place(a) < place(b); });
+  std::size_t kept = 0;
+  for (const EventRow& row : event_rows) {
+    if (kept == 0 || place(event_rows[kept - 1]) != place(row)) {
+      event_rows[kept++] = row;
+      continue;
+    }
+    EventRow& sum = event_rows[kept - 1];
+    sum.count += row.count;
+    sum.enabled += row.enabled;
+    sum.running += row.running;
+  }
+  event_rows.resize(kept);
+}
+
 void Profile::settle_regions(const Dictionary::Numbers& numbers) {
   for (MetricRow& row : metric_rows) row.metric = numbers.metrics[row.metric];
   for (SeriesRow& row : series_rows) row.metric = numbers.metrics[row.metric];
@@ -123,9 +143,7 @@ void Profile::settle_regions(const Dictionary::Numbers& numbers) {
     row.comm = numbers.comms[row.comm];
     has_comm[row.comm] = 1;
   }
-  std::sort(event_rows.begin(), event_rows.end(), [](const EventRow& a, const EventRow& b) {
-    return std::tie(a.metric, a.region, a.comm, a.op, a.rank) < std::tie(b.metric, b.region, b.comm, b.op, b.rank);
-  });
+  add_equal_events();
   const auto settle = [&numbers](auto& all, auto before) {
     for (auto& row : all) row.within.region = numbers.regions[row.within.region];
     std::sort(all.begin(), all.end(), before);

@@ -276,11 +276,23 @@ static bool is_set(const char* variable) {
   return value != NULL && *value != '\0';
 }
 
+// True if all entries of a list with colons are adapters of ours.
+static bool are_ours(const char* list) {
+  while (*list != '\0') {
+    const size_t length = strcspn(list, ":");
+    const char* name = list + length;
+    while (name > list && name[-1] != '/') --name;
+    if (length != 0 && strncmp(name, "libcommlens-", 12) != 0) return false;
+    list += length + (list[length] != '\0');
+  }
+  return true;
+}
+
 // Returns the variable or argument by which the user has chosen a tool, or NULL.  The user's choice stays.  A variable
 // that an outer commlens-run has set is not a choice.
 static const char* chosen_by(const struct annotation* annotation, char** arguments) {
   if (is_set(annotation->old_variable)) return annotation->old_variable;
-  if (is_set(annotation->variable) && strstr(getenv(annotation->variable), "/libcommlens-") == NULL) {
+  if (is_set(annotation->variable) && !are_ours(getenv(annotation->variable))) {
     return annotation->variable;
   }
   for (; annotation->argument != NULL && *arguments != NULL; ++arguments) {

@@ -145,6 +145,8 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
   subtract_each(counted.regions.values, earlier.regions.values, subtract_value);
   for (auto& [number, thread] : counted.threads) {
     const auto found = earlier.threads.find(number);
+    // A thread that began while the earlier snapshot was read may have its cells there among those of the others: then
+    // it keeps them here, too.
     if (found == earlier.threads.end()) continue;
     subtract_each(thread.cells, found->second.cells, subtract_cell);
     subtract_each(thread.regions.times, found->second.regions.times, subtract_sum);

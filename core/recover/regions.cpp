@@ -85,6 +85,7 @@ void Reader::take_events(const Segments& segments) {
                           is_region(region_of_key(cell.key));
     if (is_right && is_call) cell.key = is_of_region(cell.key) ? 0 : known(cell.key);
     if (is_right && cell.key != 0) {
+      cell.key = event_key(cell.key);
       add_events(counted_.events, cell);
     } else {
       is_damaged_ = true;

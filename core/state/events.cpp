@@ -127,6 +127,16 @@ void choose_events(const std::string& list, const EventKernel& kernel) {
   events_are_counted = !all.events.empty();
 }
 
+namespace {
+
+void say_unreadable(std::uint32_t thread) noexcept try {
+  notice(Notice::events, "COMMLENS_COUNTERS: the events of thread " + std::to_string(thread) +
+                             " can no longer be read; did the program close files that it has not opened?");
+} catch (const std::bad_alloc&) {
+}
+
+}  // namespace
+
 void note_events(Thread& thread, Key key) noexcept {
   const int saved = errno;
   const bool is_new = thread.events == nullptr || !thread.events->reader.is_open();
@@ -141,8 +151,7 @@ void note_events(Thread& thread, Key key) noexcept {
   if (!own->reader.read(counts)) {
     own->reader.close();
     own->has_failed = true;
-    notice(Notice::events, "COMMLENS_COUNTERS: the events of thread " + std::to_string(thread.number) +
-                               " can no longer be read; did the program close files that it has not opened?");
+    say_unreadable(thread.number);
   }
   // What another thread has asked to clear is not counted: it is unknown how much of it was before.
   const bool counts_here = region_of_key(key) != uncounted_region && thread.clears == clears.load();
@@ -154,6 +163,12 @@ void note_events(Thread& thread, Key key) noexcept {
   }
   std::copy(std::begin(counts), std::end(counts), own->last);
   errno = saved;
+}
+
+void leave_events_to_parent() noexcept {
+  for (Thread* t = first_thread(); t != nullptr; t = t->next) {
+    if (t->events != nullptr) t->events->reader.close_in_child();
+  }
 }
 
 void leave_events(Thread& thread) noexcept {

@@ -63,6 +63,7 @@ inline void note_events_outside(Thread& thread) noexcept {
 
 // The calling thread ends: closes its events.
 void leave_events(Thread& thread) noexcept;
+void leave_events_to_parent() noexcept;  // in a forked child
 
 // Clears the counts of a thread.
 void forget_events(Thread& thread) noexcept;

@@ -302,10 +302,10 @@ void wait_for_next(Thread& thread) noexcept {
 
 void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
   const Ticks end = thread.current.since + spent;
-  note_own_name(thread);
   if (counts_events()) note_events(thread, event_key(key));
   thread.current.since += left_out(thread.current.since, end);
   if (!has_ended(thread, end)) return;
+  note_own_name(thread);
   // The call to be counted ends here; its earlier time belongs to slices that have ended.
   const bool counts = region_of_key(key) != uncounted_region;
   if (advance(thread, end) &&

@@ -92,6 +92,7 @@ void leave_thread(void* t) {
   if (t == &reserve) {
     add_calls(lost, reserve.table.overflow);
     reserve.table.overflow.calls = 0;
+    leave_events(reserve);
     current_thread = nullptr;
     return;
   }

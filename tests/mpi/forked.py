@@ -72,7 +72,7 @@ def serve() -> None:
     from commlens.cli import COMMANDS
 
     for name in COMMANDS:
-        import_module(f"commlens.cli.{name}")
+        import_module(f"commlens.cli.{name.replace('-', '_')}")
     for line in sys.stdin.buffer:
         child = os.fork()
         if child == 0:

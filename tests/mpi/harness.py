@@ -549,8 +549,9 @@ def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
             if f"{LAUNCH_MARK}={mark}\0".encode() in (entry / "environ").read_bytes():
                 os.kill(int(entry.name), signal.SIGKILL)
                 killed.append(int(entry.name))
-    leader.wait(5)
-    end = time.monotonic() + 5
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        leader.wait(60)
+    end = time.monotonic() + 60
     while any(map(alive, killed)) and time.monotonic() < end:
         time.sleep(0.005)
 

@@ -46,7 +46,7 @@ def refusal() -> str:
     """Return the reason why this machine cannot simulate hosts, or an empty text."""
     script = "hostname elsewhere && mount --bind /tmp /dev/shm"
     done = subprocess.run(
-        [*_UNSHARE, "sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30
+        [*_UNSHARE, "sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
     )
     return "" if done.returncode == 0 else done.stderr.strip()
 

@@ -106,7 +106,8 @@ def _of_profile(path: Path) -> list[Path]:
     with open_profile(str(path)) as connection:
         rows = connection.execute("SELECT rank, node, pid FROM rank ORDER BY rank")
         processes = [(row["rank"], row["node"], row["pid"]) for row in rows]
-        began = connection.execute("SELECT value FROM meta WHERE key = 'start_time'").fetchone()["value"]
+        start = connection.execute("SELECT value FROM meta WHERE key = 'start_time'").fetchone()
+        began = start["value"] if start is not None else ""
     mine = of_run(_readable(read(_histories(path.absolute().parent))), processes, began)
     if not mine:
         raise CommlensError(f"{path}: no snapshots of this run beside it; {HINT}")

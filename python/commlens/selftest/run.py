@@ -6,15 +6,17 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from commlens.base.errors import CommlensError
 from commlens.doctor.finding import Finding, ok, problem, warning
-from commlens.jobs.arenas import Job, find, jobs_of, merge, read
+from commlens.jobs.arenas import Arena, Job, find, jobs_of, merge, read
 from commlens.launch.compiler import check_some_way, compile_with_mpicc
 from commlens.overhead.legs import our_runner
 from commlens.profile import open_profile
@@ -24,6 +26,7 @@ SOURCE = Path(__file__).with_name("selftest.c")
 LAUNCHERS = ("mpirun", "mpiexec", "srun")
 MOST_PROCESSES = 4  # without a launcher from the user
 PATIENCE_S = 300.0
+GRACE_S = 10.0  # for a launcher to end its processes
 SHOWN = 8  # last lines of a job that failed
 
 Done = subprocess.CompletedProcess[str]
@@ -146,7 +149,7 @@ def _killed(plan: Plan, line: Said) -> Finding:
         COMMLENS_ARENA_DIR=str(arenas),
     )
     try:
-        jobs = jobs_of([arena for arena in read(find([plan.folder, arenas])) if not arena.error])
+        jobs = jobs_of(_left([plan.folder, arenas]))
         if not jobs:
             return problem("killed", "a run of which a process was killed left nothing to recover")
         path, _ = merge(jobs[0], plan.folder / "recovered.db")
@@ -155,6 +158,17 @@ def _killed(plan: Plan, line: Said) -> Finding:
     except CommlensError as error:
         return problem("killed", error.message)
     return _partly(found, jobs[0])
+
+
+def _left(places: Sequence[Path]) -> list[Arena]:
+    """Return what the processes left; some may outlive their launcher for a moment, and write crash copies."""
+    end = time.monotonic() + GRACE_S
+    while True:
+        found = read(find(places))
+        busy = any(arena.is_running or not arena.file.exists() for arena in found)
+        if not busy or time.monotonic() > end:
+            return [arena for arena in found if not arena.error]
+        time.sleep(0.1)
 
 
 def _partly(found: Finding, job: Job) -> Finding:
@@ -179,14 +193,31 @@ def _run(plan: Plan, wrapper: Sequence[str], arguments: Sequence[str] = (), **se
     ours = [f"{name}={value}" for name, value in {**settings, "COMMLENS_CONFIG": os.devnull}.items()]
     command = [*plan.launch, *(["env", *ours] if wrapper else []), *wrapper, *plan.program, *arguments]
     try:
-        return subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-            cwd=plan.folder, env=environment, timeout=PATIENCE_S,
+        job = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            errors="replace", cwd=plan.folder, env=environment, start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         raise CommlensError(f"{command[0]}: cannot be started: {error.strerror}") from None
+    with job:
+        try:
+            output, errors = job.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            raise CommlensError(f"'{shlex.join(command)}' was not done after {PATIENCE_S:.0f} s") from None
+        finally:
+            _end(job)
+    return Done(command, job.returncode, output, errors)
+
+
+def _end(job: subprocess.Popen[str]) -> None:
+    """End a job that still runs: its launcher ends the processes."""
+    if job.poll() is not None:
+        return
+    job.terminate()
+    try:
+        job.wait(GRACE_S)
     except subprocess.TimeoutExpired:
-        raise CommlensError(f"'{shlex.join(command)}' was not done after {PATIENCE_S:.0f} s") from None
+        os.killpg(job.pid, signal.SIGKILL)
 
 
 def _why(done: Done, line: Said | None) -> str:
