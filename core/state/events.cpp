@@ -133,6 +133,7 @@ void say_unreadable(std::uint32_t thread) noexcept try {
   notice(Notice::events, "COMMLENS_COUNTERS: the events of thread " + std::to_string(thread) +
                              " can no longer be read; did the program close files that it has not opened?");
 } catch (const std::bad_alloc&) {
+  return;
 }
 
 }  // namespace
