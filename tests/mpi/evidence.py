@@ -9,6 +9,7 @@ While COMMLENS_TEST_EVIDENCE names a folder, every launch notes there which proc
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
@@ -49,10 +50,18 @@ def note(library: str, procedures: Iterable[str], what: str | None = None, *, fa
             file.write(line.encode() + b"\n")
 
 
+def profiles_of(profile: Path) -> list[Path]:
+    """Return the profiles of a launch: where it spawns programs, each of them has one, named as they end."""
+    if "COMMLENS_TEST_EVIDENCE" not in os.environ:
+        return []
+    try:
+        return [profile, *profile.parent.glob(f"{glob.escape(profile.stem)}.*.db")]
+    except OSError:  # a test about names that are too long
+        return []
+
+
 def note_profile(profile: Path) -> str | None:
     """Record the procedures that a launch used, from its profile; return the MPI library's name."""
-    if "COMMLENS_TEST_EVIDENCE" not in os.environ:
-        return None
     try:
         if not profile.is_file():
             return None

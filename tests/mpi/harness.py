@@ -328,10 +328,11 @@ class Mpi:
 
     def _note_evidence(self, result: Result) -> None:
         """Record which procedures this run called, for docs/evidence/coverage.md."""
-        library = evidence.note_profile(result.profile)
-        if library and library not in self._noted:
-            self._noted.add(library)
-            evidence.note(library, self.procedures, "has")
+        for profile in evidence.profiles_of(result.profile):
+            library = evidence.note_profile(profile)
+            if library and library not in self._noted:
+                self._noted.add(library)
+                evidence.note(library, self.procedures, "has")
         if any("called MPI_Abort" in line for line in result.said):
             for library in self._noted:
                 evidence.note(library, ["MPI_Abort"])
