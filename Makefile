@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead study scale algorithms placement reorder hosts page fmt lint gen install clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead study scale algorithms placement reorder hosts page fmt lint gen install uninstall clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -92,6 +92,9 @@ lint:        ## static checks
 
 install:     ## library, launcher and reader below PREFIX=/usr/local
 	@tools/install.sh "$(PREFIX)"
+
+uninstall:   ## remove what make install put below PREFIX
+	@tools/uninstall.sh "$(PREFIX)"
 
 clean:       ## remove build/ and .venv
 	rm -rf build .venv

@@ -13,5 +13,16 @@ reader() {
     ARENA_OF_COMMLENS=0 "$prefix/lib/commlens/python/bin/pip" install --disable-pip-version-check --no-input . &&
     mkdir -p "$prefix/bin" && ln -sfn "../lib/commlens/python/bin/commlens" "$prefix/bin/commlens"
 }
-step install "library and commlens-run below $prefix" cmake --install build/release --prefix "$prefix"
+step install "library and commlens-run below $prefix" cmake --install build/release --prefix "$(realpath -m "$prefix")"
+# Paths below the prefix, for tools/uninstall.sh; what is not there does not belong to this installation.
+manifest() {
+  local folder
+  folder=$(realpath "$prefix")
+  {
+    printf '%s\n' bin/commlens lib/commlens/python
+    awk -v "folder=$folder/" 'index($0, folder) == 1 { print substr($0, length(folder) + 1) }' \
+      build/release/install_manifest.txt
+  } >"$prefix/lib/commlens/manifest"
+}
 step install "commlens" reader
+step install "list of the files, for make uninstall" manifest

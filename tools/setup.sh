@@ -62,6 +62,10 @@ fuzz    clang-14            has clang-14
 fuzz    libclang-rt-14-dev  packaged libclang-rt-14-dev
 test    pkgconf             has pkg-config
 test    valgrind            has valgrind
+test    man-db              has man
+test    groff-base          has groff
+test    zsh                 has zsh
+test    fish                has fish
 test    chromium            has chromium
 test    chromium-driver     has chromedriver
 test    python3-mpi4py      packaged python3-mpi4py

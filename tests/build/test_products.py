@@ -81,6 +81,27 @@ def test_make_install_gives_a_tree_that_works_by_itself(tmp_path: Path) -> None:
     folder = str(tmp_path / "share" / "commlens" / "python")
     again = run(tmp_path / "bin" / "commlens", "schema", PYTHONPATH=folder)
     assert (again.returncode, again.stderr) == (0, "")
+    check_modules(tmp_path)
+    (tmp_path / "lib" / "other").mkdir()
+    (tmp_path / "lib" / "other" / "file").touch()
+    removed = run("make", "uninstall", f"PREFIX={tmp_path}")
+    assert removed.returncode == 0, removed.stdout
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "lib" / "other" / "file"]
+    again = run("make", "uninstall", f"PREFIX={tmp_path}")
+    assert again.returncode != 0
+    assert "nothing was installed" in again.stdout
+
+
+def check_modules(prefix: Path) -> None:
+    """Assert that the module files name folders of this installation, all of which are there."""
+    folder = prefix / "share" / "commlens" / "modulefiles" / "commlens"
+    version = (ROOT / "VERSION").read_text().strip()
+    for name, variable in ((f"{version}.lua", "root, "), (version, "$root/")):
+        text = (folder / name).read_text()
+        assert f'"{prefix}"' in text
+        paths = re.findall(rf'{re.escape(variable)}"?([\w/]+)"', text)
+        assert {"bin", "lib", "share/commlens/python"} <= set(paths)
+        assert all((prefix / path).is_dir() for path in paths)
 
 
 IMPORT = """

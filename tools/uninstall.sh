@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Removes what tools/install.sh put below PREFIX, and the folders that are empty then.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+prefix=${1:?usage: tools/uninstall.sh PREFIX}
+manifest=$prefix/lib/commlens/manifest
+if [ ! -f "$manifest" ]; then
+  say install "$manifest is missing: nothing was installed with PREFIX=$prefix"
+  exit 1
+fi
+
+# A line is a path below the prefix.
+remove() {
+  local path folder
+  while IFS= read -r path; do
+    [ -n "$path" ] || continue
+    rm -rf "${prefix:?}/$path"
+    folder=$(dirname "$path")
+    while [ "$folder" != . ] && rmdir "$prefix/$folder" 2>/dev/null; do folder=$(dirname "$folder"); done
+  done < <(cat "$manifest" && echo lib/commlens/manifest)
+}
+step install "remove commlens below $prefix" remove
