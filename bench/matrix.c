@@ -2,7 +2,12 @@
  *
  * The time of MPI operations over message size: prints "OPERATION|BYTES|NS" per line, from rank 0.  bench/matrix.py
  * runs it with and without matrices, in turns.  A line is the fastest of some blocks of calls, as in calls.c, of the
- * rank for which that took longest. */
+ * rank for which that took longest.
+ *
+ *   matrix [DIVISOR [messages]]
+ *
+ * DIVISOR: so many times fewer calls, for jobs with more ranks than processors.  With "messages" there are no one-sided
+ * operations, which Open MPI 4.1 does not have over TCP. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdint.h>
@@ -74,21 +79,28 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &n);
+  const int divisor = argc > 1 ? atoi(argv[1]) : 1;
   out = calloc((size_t)n, LARGEST);
   in = calloc((size_t)n, LARGEST);
-  char* window;
-  MPI_Win_allocate(LARGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
-  MPI_Win_lock_all(0, win);
+  const int windows = argc <= 2;
+  if (windows) {
+    char* window;
+    MPI_Win_allocate(LARGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+    MPI_Win_lock_all(0, win);
+  }
   for (size_t i = 0; i < sizeof operations / sizeof *operations; ++i) {
+    if (operations[i].call == put && !windows) continue;
     for (int bytes = 1; bytes <= LARGEST; bytes *= 32) {
-      const int times = bytes < 1 << 15 ? 400 : 40;
+      const int times = (bytes < 1 << 15 ? 400 : 40) / divisor;
       fastest(operations[i].call, bytes, times / 4);
       const double ns = fastest(operations[i].call, bytes, times);
       if (rank == 0) printf("%s|%d|%.1f\n", operations[i].name, bytes, ns);
     }
   }
-  MPI_Win_unlock_all(win);
-  MPI_Win_free(&win);
+  if (windows) {
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+  }
   free(out);
   free(in);
   MPI_Finalize();

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import scale
@@ -87,10 +88,15 @@ def median_over_1_kib(found: Times, way: str) -> float:
     )
 
 
-def picture(found: Times, way: str, title: str) -> str:
-    """Return the map as SVG: red what costs more, blue what seems to cost less, full colour at 10 %."""
-    sizes = sorted({size for _, size in found})
-    operations = list(dict.fromkeys(name for name, _ in found))
+def median_percent(found: Times, way: str) -> dict[tuple[str, int], float]:
+    """Return the median of what a way adds to the time, in percent, by operation and bytes."""
+    return {row: 100 * (statistics.median(ratios(times, way)) - 1) for row, times in found.items()}
+
+
+def picture(percent: Mapping[tuple[str, int], float], title: str) -> str:
+    """Return a map of percent added by operation and bytes as SVG: red is more, blue is less, full colour is 10 %."""
+    sizes = sorted({size for _, size in percent})
+    operations = list(dict.fromkeys(name for name, _ in percent))
     width, height, left, top = 84, 28, 120, 56
     total = (left + width * len(sizes) + 12, top + height * len(operations) + 12)
     parts = [
@@ -106,13 +112,13 @@ def picture(found: Times, way: str, title: str) -> str:
         at = top + height * y
         parts.append(f'<text x="{left - 8}" y="{at + 19}" text-anchor="end">{operation}</text>')
         for x, size in enumerate(sizes):
-            percent = 100 * (statistics.median(ratios(found[operation, size], way)) - 1)
-            fade = round(255 * (1 - min(abs(percent) / 10, 1)))
-            colour = f"rgb(255,{fade},{fade})" if percent > 0 else f"rgb({fade},{fade},255)"
+            added = percent[operation, size]
+            fade = round(255 * (1 - min(abs(added) / 10, 1)))
+            colour = f"rgb(255,{fade},{fade})" if added > 0 else f"rgb({fade},{fade},255)"
             parts.append(
                 f'<rect x="{left + width * x}" y="{at}" width="{width - 2}" height="{height - 2}" '
                 f'fill="{colour}" stroke="#ccc"/>'
-                f'<text x="{left + width * x + width // 2}" y="{at + 19}" text-anchor="middle">{percent:+.1f} %</text>'
+                f'<text x="{left + width * x + width // 2}" y="{at + 19}" text-anchor="middle">{added:+.1f} %</text>'
             )
     return "\n".join([*parts, "</svg>", ""])
 
@@ -169,7 +175,7 @@ def main() -> None:
                     if options.svg is not None:
                         options.svg.mkdir(parents=True, exist_ok=True)
                         (options.svg / f"matrix-{mpi}-{ranks}-{way}.svg").write_text(
-                            picture(found, way, title)
+                            picture(median_percent(found, way), title)
                         )
     print("\n".join(stored(4096, 26)))
 
