@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead study scale algorithms placement reorder hosts page fmt lint gen install uninstall clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead study scale algorithms placement reorder hosts site page fmt lint gen install uninstall clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -39,6 +39,9 @@ sanitize:    ## our library in MPI jobs, without optimisation and under the addr
 
 soak:        ## resident memory over 10^8 calls and 10^5 communicators, with and without commlens
 	@tools/soak.sh
+
+site:        ## docs/ as a site with search, in build/site
+	@tools/site.sh
 
 page:        ## check page/src and bundle it for commlens html
 	@tools/bundle.sh
