@@ -17,6 +17,7 @@ from commlens.base.messages import print_message
 from commlens.cli.options import format_option
 from commlens.doctor.finding import Finding
 from commlens.doctor.text import finding_lines
+from commlens.launch.job import interruptible
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
 from commlens.selftest.run import plan
@@ -53,7 +54,7 @@ def self_test(context: click.Context, folder: Path | None, style: str, launch: t
         raise click.NoSuchOption(launch[0], ctx=context)
     screen = Screen()
     found: list[Finding] = []
-    with _kept(folder, found) as where:
+    with interruptible(), _kept(folder, found) as where:
         for finding in run_self_test(plan(launch, where)):
             found.append(finding)
             if style == "table":

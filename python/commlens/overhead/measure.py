@@ -9,7 +9,6 @@ import random
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -234,25 +233,6 @@ def _wait(launcher: subprocess.Popen[bytes]) -> int:
             except subprocess.TimeoutExpired:
                 launcher.kill()
                 launcher.wait()
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Treat the signals at the end of a batch job and of a closed terminal like Ctrl-C."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    ours = [
-        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL
-    ]
-    for number in ours:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager

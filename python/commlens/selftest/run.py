@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from commlens.base.errors import CommlensError
 from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.jobs.arenas import Arena, Job, find, jobs_of, merge, read
 from commlens.launch.compiler import check_some_way, compile_with_mpicc
+from commlens.launch.job import GRACE_S, end_job
 from commlens.overhead.legs import our_runner
 from commlens.profile import open_profile
 from commlens.selftest.checks import LINE, Said, check_killed, check_profile, said
@@ -26,7 +26,6 @@ SOURCE = Path(__file__).with_name("selftest.c")
 LAUNCHERS = ("mpirun", "mpiexec", "srun")
 MOST_PROCESSES = 4  # without a launcher from the user
 PATIENCE_S = 300.0
-GRACE_S = 10.0  # for a launcher to end its processes
 SHOWN = 8  # last lines of a job that failed
 
 Done = subprocess.CompletedProcess[str]
@@ -205,19 +204,8 @@ def _run(plan: Plan, wrapper: Sequence[str], arguments: Sequence[str] = (), **se
         except subprocess.TimeoutExpired:
             raise CommlensError(f"'{shlex.join(command)}' was not done after {PATIENCE_S:.0f} s") from None
         finally:
-            _end(job)
+            end_job(job)
     return Done(command, job.returncode, output, errors)
-
-
-def _end(job: subprocess.Popen[str]) -> None:
-    """End a job that still runs: its launcher ends the processes."""
-    if job.poll() is not None:
-        return
-    job.terminate()
-    try:
-        job.wait(GRACE_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(job.pid, signal.SIGKILL)
 
 
 def _why(done: Done, line: Said | None) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from commlens.algorithms.offered import library_of
 from commlens.base.errors import CommlensError
 from commlens.base.progress import announced
 from commlens.launch.compiler import check_some_way, compile_with_mpicc
+from commlens.launch.job import end_job
 from commlens.overhead.legs import HERE
 from commlens.tune.candidates import way_of
 from commlens.tune.cases import Cases
@@ -232,8 +232,9 @@ def _run(
     with _created(said) as output, _created(folder / ERRORS) as errors:
         try:
             job = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment
-            )
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment,
+                start_new_session=True,
+            )  # fmt: skip
         except OSError as error:
             raise CommlensError(f"{command[0]}: cannot be started: {error.strerror}") from None
         try:
@@ -241,7 +242,7 @@ def _run(
             for _ in announced(ticks, round(seconds), 2, "seconds of measurement") if announce else ticks:
                 pass
         finally:
-            _end(job)
+            end_job(job)
     lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
     _check(job.returncode, command, lines, folder / ERRORS, failed)
     failed.unlink(missing_ok=True)
@@ -317,15 +318,3 @@ def _said(path: Path, name: str) -> list[str]:
         return []
     line = re.compile(rf"^(?:\d+: ?|\[[^]\n]*\](?:<\w+>)?:? ?)?{name}(?: (.*))?$", re.MULTILINE)
     return [(found[1] or "").strip() for found in line.finditer(text)]
-
-
-def _end(job: subprocess.Popen[bytes]) -> None:
-    """End a job that still runs: its launcher ends the processes."""
-    if job.poll() is not None:
-        return
-    job.send_signal(signal.SIGTERM)
-    try:
-        job.wait(GRACE / 2)
-    except subprocess.TimeoutExpired:
-        job.kill()
-        job.wait()
