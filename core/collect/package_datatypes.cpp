@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "core/state/sums.h"
+
 namespace commlens {
 namespace {
 
@@ -19,11 +21,7 @@ SumsOfDatatypes sums_of(const CountedDatatypes& counted) {
     Combination used = number < counted.combinations.size() ? counted.combinations[number] : Combination{};
     if (used.sent == 0 && sum.bytes_sent != 0) used.sent = used.received;
     if (used.received == 0 && sum.bytes_received != 0) used.received = used.sent;
-    DatatypeSum& all = sums[{comm, op, used}];
-    all.calls += sum.calls;
-    all.time += sum.time;
-    all.bytes_sent += sum.bytes_sent;
-    all.bytes_received += sum.bytes_received;
+    add_counters(sums[{comm, op, used}], sum);
   }
   return sums;
 }

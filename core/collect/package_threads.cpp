@@ -8,28 +8,20 @@
 namespace commlens {
 namespace {
 
-// Converts the times of threads to nanoseconds so that their sum is exactly that of all threads together: each thread
-// gets the difference of two sums.
-class Shares {
- public:
-  explicit Shares(const TickScale& scale) : scale_(scale) {}
-
-  Ns next(Ticks& sum, Ticks time) const {
-    const Ns before = scale_.ns(sum);
-    sum += time;
-    return scale_.ns(sum) - before;
-  }
-
- private:
-  const TickScale& scale_;
-};
+// Adds the time of a thread to that of the threads before it, and returns it in nanoseconds: as the difference of the
+// two sums, so that the times of all threads add up to exactly the time of all threads together.
+Ns share_of(Ticks time, Ticks& sum, const TickScale& scale) {
+  const Ns before = scale.ns(sum);
+  sum += time;
+  return scale.ns(sum) - before;
+}
 
 struct RegionSum {
   std::uint64_t calls = 0, open = 0;
   Ns time = 0, nested = 0, mpi = 0;
 };
 
-// Adds the row that the sum of one key becomes (package.cpp): times in regions or in MPI are at most the time.
+// Returns the row that the sum of one key becomes (package.cpp): times in regions or in MPI are at most the time.
 RegionSum row_of(const CountedRegions::Sum& sum, const TickScale& scale) {
   const Ns time = scale.ns(sum.time);
   return {sum.calls + sum.open, sum.open, time, std::min(scale.ns(sum.nested), time),
@@ -53,11 +45,7 @@ std::map<std::uint32_t, RegionSum> regions_of(const Sums& own, Sums& before, con
     if (counts_iterations(key)) continue;
     CountedRegions::Sum& sum = before[key];
     const RegionSum earlier = row_of(sum, scale);
-    sum.calls += one.calls;
-    sum.open += one.open;
-    sum.time += one.time;
-    sum.nested += one.nested;
-    sum.mpi += one.mpi;
+    sum.add(one);
     add_difference(regions[region_of(key)], row_of(sum, scale), earlier);
   }
   return regions;
@@ -72,7 +60,6 @@ void write_threads(WireWriter& out, const CountedThreads& threads, const Cells& 
   for (const auto& [key, cell] : cells) numbers.emplace_hint(numbers.end(), key, numbers.size());
   std::map<std::pair<Key, Site>, Ticks> times;
   Sums regions_before;
-  const Shares shares(scale);
   for (const auto& [number, thread] : threads) {
     out.signed_number(number == other_threads ? -1 : static_cast<std::int64_t>(number));
     out.number(thread.is_main ? 1 : 0);
@@ -86,7 +73,7 @@ void write_threads(WireWriter& out, const CountedThreads& threads, const Cells& 
       const auto& [key, cell] = entry;
       out.number(numbers[key]);
       out.number(cell.calls);
-      out.number(shares.next(times[key], cell.time));
+      out.number(share_of(cell.time, times[key], scale));
       out.number(scale.ns(cell.time_min));
       out.number(scale.ns(cell.time_max));
       out.number(cell.bytes_sent);

@@ -16,7 +16,9 @@ N rest(N now, N before) {
   return now > before ? now - before : 0;
 }
 
-void subtract_cell(Cell& now, const Cell& before) {
+// Of cells and of sums by datatypes.
+template <class Counters>
+void subtract_counters(Counters& now, const Counters& before) {
   now.calls = rest(now.calls, before.calls);
   now.time = rest(now.time, before.time);
   now.bytes_sent = rest(now.bytes_sent, before.bytes_sent);
@@ -24,13 +26,6 @@ void subtract_cell(Cell& now, const Cell& before) {
 }
 
 bool is_empty(const Cell& cell) { return (cell.calls | cell.time | cell.bytes_sent | cell.bytes_received) == 0; }
-
-void subtract_sum_of_datatypes(DatatypeSum& now, const DatatypeSum& before) {
-  now.calls = rest(now.calls, before.calls);
-  now.time = rest(now.time, before.time);
-  now.bytes_sent = rest(now.bytes_sent, before.bytes_sent);
-  now.bytes_received = rest(now.bytes_received, before.bytes_received);
-}
 
 bool is_empty(const DatatypeSum& sum) { return (sum.calls | sum.time | sum.bytes_sent | sum.bytes_received) == 0; }
 
@@ -138,8 +133,8 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
   if (now.cleared() != before.cleared()) return;
   Counted& counted = now.counted();
   const Counted& earlier = before.counted();
-  subtract_each(counted.cells, earlier.cells, subtract_cell);
-  subtract_each(counted.datatypes.sums, earlier.datatypes.sums, subtract_sum_of_datatypes);
+  subtract_each(counted.cells, earlier.cells, subtract_counters<Cell>);
+  subtract_each(counted.datatypes.sums, earlier.datatypes.sums, subtract_counters<DatatypeSum>);
   subtract_each(counted.regions.times, earlier.regions.times, subtract_sum);
   subtract_each(counted.regions.loops, earlier.regions.loops, subtract_bins);
   subtract_each(counted.regions.values, earlier.regions.values, subtract_value);
@@ -148,7 +143,7 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
     // A thread that began while the earlier snapshot was read may have its cells there among those of the others: then
     // it keeps them here, too.
     if (found == earlier.threads.end()) continue;
-    subtract_each(thread.cells, found->second.cells, subtract_cell);
+    subtract_each(thread.cells, found->second.cells, subtract_counters<Cell>);
     subtract_each(thread.regions.times, found->second.regions.times, subtract_sum);
   }
   subtract_series(counted.regions, earlier.regions);

@@ -6,16 +6,21 @@
 
 namespace commlens {
 
+void CountedRegions::Sum::add(const Sum& other) noexcept {
+  if (other.calls != 0) {
+    time_min = calls == 0 ? other.time_min : std::min(time_min, other.time_min);
+    time_max = std::max(time_max, other.time_max);
+  }
+  calls += other.calls;
+  open += other.open;
+  time += other.time;
+  nested += other.nested;
+  mpi += other.mpi;
+}
+
 void CountedRegions::add(const RegionCell& cell) {
   if (cell.calls == 0) return;
-  Sum& sum = times[cell.key];
-  const bool is_first = sum.calls == 0;
-  sum.time_min = is_first ? cell.time_min : std::min(sum.time_min, cell.time_min);
-  sum.time_max = std::max(sum.time_max, cell.time_max);
-  sum.calls += cell.calls;
-  sum.time += cell.time;
-  sum.nested += cell.nested;
-  sum.mpi += cell.mpi;
+  times[cell.key].add({cell.calls, 0, cell.time, cell.time_min, cell.time_max, cell.nested, cell.mpi});
 }
 
 void CountedRegions::add(const LoopCell& cell) {
@@ -51,11 +56,7 @@ void CountedRegions::add_open(const Frame* frames, std::uint32_t depth, Ticks mp
     if (was_paused(frame.pauses, changes)) continue;
     const Ticks nested = frame.nested + within;
     within = time_in(frame.start, end, nested);
-    Sum& sum = times[frame.key];
-    ++sum.open;
-    sum.time += within;
-    sum.nested += nested;
-    sum.mpi += mpi > frame.mpi ? mpi - frame.mpi : 0;
+    times[frame.key].add({0, 1, within, 0, 0, nested, mpi > frame.mpi ? mpi - frame.mpi : 0});
   }
 }
 

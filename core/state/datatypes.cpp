@@ -7,6 +7,7 @@
 
 #include "core/hot/handles.h"
 #include "core/state/journal.h"
+#include "core/state/sums.h"
 
 namespace commlens {
 
@@ -135,11 +136,7 @@ DatatypeFacts DatatypeFacts::read(WireReader& in) {
 void CountedDatatypes::add(const Cell& cell) {
   const std::uint32_t number = datatypes_of(cell.site);
   if (number == 0) return;
-  DatatypeSum& sum = sums[{comm_of_key(cell.key), op_of_key(cell.key), number}];
-  sum.calls += cell.calls;
-  sum.time += cell.time;
-  sum.bytes_sent += cell.bytes_sent;
-  sum.bytes_received += cell.bytes_received;
+  add_counters(sums[{comm_of_key(cell.key), op_of_key(cell.key), number}], cell);
 }
 
 CountedDatatypes datatypes_here() {

@@ -85,6 +85,8 @@ struct CountedRegions {
     std::uint64_t calls = 0, open = 0;
     Ticks time = 0, time_min = 0, time_max = 0;
     Ticks nested = 0, mpi = 0;
+
+    void add(const Sum& other) noexcept;
   };
   struct Value {
     std::uint64_t count = 0, not_finite = 0;
