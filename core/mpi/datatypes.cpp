@@ -19,6 +19,8 @@ namespace {
 // While datatypes are counted: their layouts and numbers, by handle.
 HandleMap counted_layouts, counted_numbers;
 
+HandleMap& layouts_in_use() noexcept { return has_datatypes ? counted_layouts : layouts; }
+
 Layout learn_datatype(MPI_Datatype datatype) noexcept {
   MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   if (api.Type_size_x(datatype, &size) != MPI_SUCCESS || size <= 0) size = 0;
@@ -29,7 +31,7 @@ Layout learn_datatype(MPI_Datatype datatype) noexcept {
   const bool alone = size == 0 || size == true_extent;
   const Layout layout(static_cast<Bytes>(size), alone && (size == 0 || size == extent), alone);
   // if there is no memory, the next call asks again
-  (has_datatypes ? counted_layouts : layouts).put(bits(datatype), layout.packed());
+  layouts_in_use().put(bits(datatype), layout.packed());
   return layout;
 }
 
@@ -87,9 +89,7 @@ void count_datatypes() noexcept {
 #endif
 }
 
-const void* known_layout(MPI_Datatype datatype) noexcept {
-  return (has_datatypes ? counted_layouts : layouts).find(bits(datatype));
-}
+const void* known_layout(MPI_Datatype datatype) noexcept { return layouts_in_use().find(bits(datatype)); }
 
 Layout late_layout(MPI_Datatype datatype, std::uint64_t freed, Use use) noexcept {
   if (has_datatypes) return count_datatype(datatype, freed, use);
@@ -106,12 +106,8 @@ void datatype_made(MPI_Datatype datatype) noexcept {
 }
 
 void before_type_free(MPI_Datatype datatype) noexcept {
-  if (has_datatypes) {
-    counted_numbers.take(bits(datatype));
-    counted_layouts.take(bits(datatype));
-  } else {
-    layouts.take(bits(datatype));
-  }
+  if (has_datatypes) counted_numbers.take(bits(datatype));
+  layouts_in_use().take(bits(datatype));
 }
 
 }  // namespace commlens

@@ -38,8 +38,10 @@ void take(Contents& c, const std::vector<MPI_Aint>& addresses, const std::vector
   c.large = counts.size();
 }
 
-bool read_large(MPI_Datatype datatype, Contents& c, EnvelopeLarge envelope, ContentsLarge contents) {
-  MPI_Count ints = 0, addresses = 0, large = 0, types = 0;
+// Reads the arguments by the functions with int or with MPI_Count.
+template <class Count, class Envelope, class GetContents>
+bool read_by(MPI_Datatype datatype, Contents& c, Envelope envelope, GetContents contents) {
+  Count ints = 0, addresses = 0, large = 0, types = 0;
   if (envelope(datatype, &ints, &addresses, &large, &types, &c.combiner) != MPI_SUCCESS) return false;
   if (c.combiner == MPI_COMBINER_NAMED) return true;
   c.ints.resize(static_cast<std::size_t>(ints));
@@ -48,6 +50,8 @@ bool read_large(MPI_Datatype datatype, Contents& c, EnvelopeLarge envelope, Cont
   c.types.resize(static_cast<std::size_t>(types));
   if (contents(datatype, ints, addresses, large, types, c.ints.data(), at.data(), counts.data(), c.types.data()) !=
       MPI_SUCCESS) {
+    // Nothing is freed: Open MPI replaces the application's handles in the array by copies one after the other, so that
+    // after a failure both are there.
     c.types.clear();
     return false;
   }
@@ -55,27 +59,20 @@ bool read_large(MPI_Datatype datatype, Contents& c, EnvelopeLarge envelope, Cont
   return true;
 }
 
-bool read_plain(MPI_Datatype datatype, Contents& c) {
-  int ints = 0, addresses = 0, types = 0;
-  if (api.Type_get_envelope(datatype, &ints, &addresses, &types, &c.combiner) != MPI_SUCCESS) return false;
-  if (c.combiner == MPI_COMBINER_NAMED) return true;
-  c.ints.resize(static_cast<std::size_t>(ints));
-  std::vector<MPI_Aint> at(static_cast<std::size_t>(addresses));
-  c.types.resize(static_cast<std::size_t>(types));
-  if (api.Type_get_contents(datatype, ints, addresses, types, c.ints.data(), at.data(), c.types.data()) !=
-      MPI_SUCCESS) {
-    c.types.clear();
-    return false;
-  }
-  take(c, at, {});
-  return true;
+int plain_envelope(MPI_Datatype datatype, int* ints, int* addresses, int* /*large*/, int* types, int* combiner) {
+  return api.Type_get_envelope(datatype, ints, addresses, types, combiner);
+}
+
+int plain_contents(MPI_Datatype datatype, int ints, int addresses, int /*large*/, int types, int* integers,
+                   MPI_Aint* at, MPI_Count* /*counts*/, MPI_Datatype* datatypes) {
+  return api.Type_get_contents(datatype, ints, addresses, types, integers, at, datatypes);
 }
 
 bool read(MPI_Datatype datatype, Contents& c) {
   static const auto envelope = library<EnvelopeLarge>("PMPI_Type_get_envelope_c");
   static const auto contents = library<ContentsLarge>("PMPI_Type_get_contents_c");
-  if (envelope != nullptr && contents != nullptr) return read_large(datatype, c, envelope, contents);
-  return read_plain(datatype, c);
+  if (envelope != nullptr && contents != nullptr) return read_by<MPI_Count>(datatype, c, envelope, contents);
+  return read_by<int>(datatype, c, plain_envelope, plain_contents);
 }
 
 bool read_combiner(MPI_Datatype datatype, Contents& c) {
