@@ -5,8 +5,9 @@
 namespace commlens::out {
 
 void fill_datatypes(Database& db, const Profile& profile, Part part) {
+  if (profile.datatypes.size() <= 1) return;  // [0] stands for none
   Insert<rows::Datatype> insert(db);
-  for (std::size_t i = 0; profile.datatypes.size() > 1 && i < profile.datatypes.size(); ++i) {
+  for (std::size_t i = 0; i < profile.datatypes.size(); ++i) {
     if (i != 0 && part == Part::shard && profile.has_datatype[i] == 0) continue;
     const DatatypeFacts& facts = profile.datatypes[i];
     rows::Datatype row;

@@ -84,12 +84,11 @@ def uses(profile: Profile) -> dict[tuple[Any, ...], tuple[int, int, int]]:
 def expected() -> dict[tuple[Any, ...], tuple[int, int, int]]:
     """Return what programs/datatypes.c does."""
     found: dict[tuple[Any, ...], tuple[int, int, int]] = {}
+    for tree, (size, _, _, n) in MADE.items():
+        if n:
+            found[tree, "", "", "d0.1", "MPI_Send", 0] = (n, n * size, 0)
+            found["", tree, "", "d0.1", "MPI_Recv", 1] = (n, 0, n * size)
     for rank in (0, 1):
-        for tree, (size, _, _, n) in MADE.items():
-            if n and rank == 0:
-                found[tree, "", "", "d0.1", "MPI_Send", 0] = (n, n * size, 0)
-            if n and rank == 1:
-                found["", tree, "", "d0.1", "MPI_Recv", 1] = (n, 0, n * size)
         for n in (10, 11, 12):
             key = (f"contiguous({n}) of MPI_FLOAT", "MPI_FLOAT", "", f"S{rank}.0", "MPI_Sendrecv", rank)
             found[key] = (333, 333 * 4 * n, 333 * 4 * n)
@@ -100,15 +99,14 @@ def expected() -> dict[tuple[Any, ...], tuple[int, int, int]]:
 
 def agrees_with_cells(profile: Profile) -> None:
     """Check that the calls with datatypes are among all calls, and have all their bytes."""
-    both = profile.rows(
-        "SELECT o.name, SUM(bytes_sent) AS sent, SUM(bytes_received) AS received, 'cell' AS of_ FROM cell x "
-        "JOIN key k ON k.id = x.key JOIN op o ON o.id = k.op GROUP BY 1 UNION ALL "
-        "SELECT o.name, SUM(bytes_sent), SUM(bytes_received), 'use' FROM datatype_use u JOIN op o ON o.id = u.op GROUP BY 1"
-    )
-    sums = {(row["of_"], row["name"]): (row["sent"], row["received"]) for row in both}
-    for (of, name), found in sums.items():
-        if of == "cell":
-            assert sums.get(("use", name), (0, 0)) == found, name
+
+    def sums(tables: str) -> dict[str, tuple[int, int]]:
+        query = f"SELECT o.name, SUM(bytes_sent) AS sent, SUM(bytes_received) AS received FROM {tables} GROUP BY 1"
+        return {row["name"]: (row["sent"], row["received"]) for row in profile.rows(query)}
+
+    of_uses = sums("datatype_use u JOIN op o ON o.id = u.op")
+    of_cells = sums("cell x JOIN key k ON k.id = x.key JOIN op o ON o.id = k.op")
+    assert {name: of_uses.get(name, (0, 0)) for name in of_cells} == of_cells
 
 
 def check(profile: Profile) -> None:
@@ -133,12 +131,8 @@ def test_every_constructor_and_use(mpi: Mpi) -> None:
     check(profile)
     table = commlens("datatypes", profile.path, "--uses", cwd=profile.path.parent)
     assert "vector(100, 3, 8) of MPI_DOUBLE" in table and "d0.1 MPI_Send" in table
-    rows = {
-        row["tree"]: row
-        for row in json.loads(
-            commlens("datatypes", profile.path, "--format", "json", cwd=profile.path.parent)
-        )
-    }
+    printed = commlens("datatypes", profile.path, "--format", "json", cwd=profile.path.parent)
+    rows = {row["tree"]: row for row in json.loads(printed)}
     row = rows[VECTOR]
     assert (row["size"], row["extent"], row["calls"], row["bytes_sent"]) == (2400, 6360, 10, 12000)
     total = sum(sent + received for _, sent, received in expected().values())
