@@ -6,9 +6,10 @@ from __future__ import annotations
 import click
 
 from commlens.cli.options import format_option, profile_argument, rank_option, sql_option
+from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, fold, json_text
+from commlens.render.table import fold
 from commlens.reports.datatypes import NO_DATATYPES, draw, read_datatypes
 
 
@@ -39,13 +40,18 @@ def datatypes(
     screen = Screen()
     title = "uses" if uses else "datatypes"
     rows = found.rows if found.uses is None else found.uses
-    if show_sql:
-        screen.plain("".join(f"-- {name}\n{sql};\n\n" for name, sql in found.statements))
-    elif style == "json":
-        screen.json(json_text(rows))
-    elif style == "csv":
-        screen.plain(csv_text(found.columns[title], [list(row.values()) for row in rows]))
-    elif not found.rows:
+    is_shown = show_data(
+        screen,
+        style,
+        found.statements,
+        lambda: rows,
+        lambda: rows,
+        show_sql=show_sql,
+        columns=found.columns[title],
+    )
+    if is_shown:
+        return
+    if not found.rows:
         screen.lines(fold("", NO_DATATYPES, screen.width, "dim"))
     else:
         screen.lines(draw(found.rows, found.uses).lines(screen.width))

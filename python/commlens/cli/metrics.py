@@ -9,9 +9,10 @@ import click
 from rich.text import Text
 
 from commlens.cli.options import format_option, profile_argument, rank_option, sql_option
+from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, fold, json_text
+from commlens.render.table import fold
 from commlens.reports import counters as events
 from commlens.reports.counters import NO_COUNTERS, read_counters
 from commlens.reports.metrics import NO_METRICS, NO_SERIES, draw, draw_series, read_metrics
@@ -73,13 +74,18 @@ def metrics(
     screen = Screen()
     title = "series" if series else "metrics"
     rows = found.rows if found.series is None else found.series
-    if show_sql:
-        screen.plain("".join(f"-- {name}\n{sql};\n\n" for name, sql in found.statements))
-    elif style == "json":
-        screen.json(json_text(rows))
-    elif style == "csv":
-        screen.plain(csv_text(found.columns[title], [list(row.values()) for row in rows]))
-    elif not found.rows:
+    is_shown = show_data(
+        screen,
+        style,
+        found.statements,
+        lambda: rows,
+        lambda: rows,
+        show_sql=show_sql,
+        columns=found.columns[title],
+    )
+    if is_shown:
+        return
+    if not found.rows:
         screen.lines(fold("", NO_METRICS, screen.width, "dim"))
     elif series and not rows:
         screen.lines(fold("", NO_SERIES, screen.width, "dim"))
@@ -95,15 +101,20 @@ def _print_counters(
     """Print what was counted of events."""
     found = read_counters(connection, names, ranks)
     screen = Screen()
-    if show_sql:
-        screen.plain(f"-- counters\n{found.statement};\n\n")
-    elif style == "json":
-        screen.json(json_text(found.rows))
-    elif style == "csv":
-        screen.plain(csv_text(found.columns, [list(row.values()) for row in found.rows]))
-    elif not found.rows:
+    is_shown = show_data(
+        screen,
+        style,
+        [("counters", found.statement)],
+        lambda: found.rows,
+        lambda: found.rows,
+        show_sql=show_sql,
+        columns=found.columns,
+    )
+    if is_shown:
+        return
+    if not found.rows:
         screen.lines(fold("", NO_COUNTERS, screen.width, "dim"))
-    else:
-        screen.lines(events.draw(found).lines(screen.width))
-        for note in events.notes(found):
-            screen.lines([Text(""), *fold(f"{'note':<14}", note, screen.width, "yellow")])
+        return
+    screen.lines(events.draw(found).lines(screen.width))
+    for note in events.notes(found):
+        screen.lines([Text(""), *fold(f"{'note':<14}", note, screen.width, "yellow")])

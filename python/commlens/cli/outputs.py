@@ -42,8 +42,12 @@ def show_data(
     document: Callable[[], object],
     *,
     show_sql: bool,
+    columns: Sequence[str] = (),
 ) -> bool:
-    """Print the statements, the rows as csv or the document as json; return False for a table, which is the caller's."""
+    """Print the statements, the rows as csv or the document as json; return False for a table, which is the caller's.
+
+    columns : of csv; none: the names in the first row, and no heading if there are no rows
+    """
     if show_sql:
         for name, statement in statements:
             screen.plain(f"-- {name}\n{statement};\n\n")
@@ -51,7 +55,8 @@ def show_data(
         screen.json(json_text(document()))
     elif style == "csv":
         lines = rows()
-        screen.plain(csv_text(list(lines[0]) if lines else [], [list(row.values()) for row in lines]))
+        titles = columns or (list(lines[0]) if lines else [])
+        screen.plain(csv_text(titles, [list(row.values()) for row in lines]))
     else:
         return False
     return True

@@ -15,9 +15,10 @@ from commlens.cli.options import (
     sql_option,
     top_option,
 )
+from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, fold, json_text
+from commlens.render.table import fold
 from commlens.reports.query import Selection
 from commlens.reports.threads import NO_CALLS, NO_THREADS, draw, read_threads
 from commlens.selection.names import matching_operations
@@ -75,13 +76,18 @@ def threads(
         wanted = matching_operations(connection, operations)
         selection = Selection(comms=comms, operations=wanted, classes=classes, ranks=ranks or ())
         found = read_threads(connection, selection, each=each, by=by)
-    if show_sql:
-        screen.plain("".join(f"-- {name}\n{sql};\n\n" for name, sql in found.statements))
-    elif style == "json":
-        screen.json(json_text({"threads": found.rows, by: found.parts}))
-    elif style == "csv":
-        screen.plain(csv_text(found.columns[by], [list(row.values()) for row in found.parts]))
-    elif not found.rows:
+    is_shown = show_data(
+        screen,
+        style,
+        found.statements,
+        lambda: found.parts,
+        lambda: {"threads": found.rows, by: found.parts},
+        show_sql=show_sql,
+        columns=found.columns[by],
+    )
+    if is_shown:
+        return
+    if not found.rows:
         text = NO_CALLS if found.is_counted else NO_THREADS
         screen.lines(fold("", text, screen.width, "dim"))
     else:
