@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
+usage "$@"
 tools/setup.sh dev
 
 mapfile -t sources < <(find adapters core include tests bench fuzz -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp')

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
+usage "$@"
 tools/setup.sh dev
 
 for what in calls abi launchers bindings options settings schema findings algorithms switches commands manual completion coverage; do

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
+usage "$@"
 tools/setup.sh dev
 tools/build.sh release   # clang-tidy needs the compile commands
 

@@ -6,6 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
+usage "$@"
 . tools/openmpi.sh
 tools/setup.sh build dev mpi
 tools/pythons.sh

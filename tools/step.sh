@@ -31,6 +31,13 @@ step() {
   return $code
 }
 
+# usage [--help ...]: prints the comment at the beginning of the script and ends it, if --help is its first argument.
+usage() {
+  case ${1:-} in --help | -h) ;; *) return 0 ;; esac
+  sed -n '3,$ { /^#/!q; s/^# \{0,1\}//; p; }' "$ROOT/tools/${0##*/}"
+  exit
+}
+
 # say AREA TEXT...: prints one line in the same columns.
 say() {
   local area=$1

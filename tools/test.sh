@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
+usage "$@"
 . tools/openmpi.sh
 
 results=$PWD/build/results

@@ -85,6 +85,14 @@ def test_a_step_does_not_read_what_the_user_types() -> None:
     assert bash(". tools/step.sh; echo typed | step test 'a step' bash -c '! read -r line'").returncode == 0
 
 
+@pytest.mark.parametrize("script", ["build", "format", "generate", "lint", "sanitize", "test"])
+def test_help_is_the_comment_of_the_script_and_sets_up_nothing(script: str) -> None:
+    result = bash(f"cd /; PATH=/usr/bin:/bin {ROOT}/tools/{script}.sh --help")
+    comment = re.match(r"#!.*\n# SPDX.*\n((?:#.*\n)+)", (ROOT / "tools" / f"{script}.sh").read_text())
+    assert comment
+    assert result.returncode == 0 and result.stdout == re.sub("^# ?", "", comment[1], flags=re.MULTILINE)
+
+
 PASSED = '<testcase classname="c" name="good" time="1.5"/>'
 FAILED = '<testcase classname="c" name="bad"><failure message="no"/></testcase>'
 SKIPPED = '<testcase classname="c" name="away"><skipped message="no hpcc here"/></testcase>'
