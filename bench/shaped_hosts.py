@@ -17,12 +17,14 @@ Root only. The kernel needs veth, bridge and tbf; with a delay, TUN devices and 
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -241,6 +243,33 @@ def default(hosts: Hosts, per_host: int) -> list[str]:
 def seq(file: Path) -> list[str]:
     """Return the options for a file with the host of each rank, one a line."""
     return ["--map-by", "seq", "--hostfile", str(file), "--bind-to", "none"]
+
+
+def options(description: str | None, rounds: int) -> argparse.Namespace:
+    """Return the options of a measurement on these hosts; `rounds` is the usual number."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=rounds, help="at least 6")
+    parser.add_argument("--rate", type=float, default=10, help="Mbit/s of a link")
+    parser.add_argument("--page", action="store_true", help="write the page, in place of printing it")
+    parser.add_argument("--render", action="store_true", help="write the page again, from the stored times")
+    return parser.parse_args()
+
+
+@contextmanager
+def started(folder: Path, rate: float, compile_all: Callable[[], None]) -> Iterator[Hosts]:
+    """Start hosts for the programs that `compile_all` makes, in namespaces of their own."""
+    enter_namespaces()
+    compile_all()
+    with Hosts(folder / "hosts", rate) as hosts:
+        yield hosts
+
+
+def machine() -> str:
+    """Return date, system and processors."""
+    script = f"cd {ROOT} && . tools/page.sh && machine"
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.strip()
 
 
 ECHO = """\

@@ -11,7 +11,6 @@ quarter of an hour.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import os
@@ -26,7 +25,17 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "python")]
 
 import numpy as np  # noqa: E402
-from bench.shaped_hosts import COUNT, OPEN_MPI, Hosts, default, enter_namespaces, openmpi, seq  # noqa: E402
+from bench.shaped_hosts import (  # noqa: E402
+    COUNT,
+    OPEN_MPI,
+    Hosts,
+    default,
+    machine,
+    openmpi,
+    options,
+    seq,
+    started,
+)
 
 from commlens.matrix import selected  # noqa: E402
 from commlens.matrix.query import read_matrix  # noqa: E402
@@ -130,10 +139,10 @@ def prepare(program: Program, hosts: Hosts) -> Case:
     for old in (profile, advice):
         old.unlink(missing_ok=True)
     per_host = program.ranks // COUNT
-    options = ["-x", f"COMMLENS_OUTPUT={profile}", "-x", "COMMLENS_MATRIX=all"]
+    variables = ["-x", f"COMMLENS_OUTPUT={profile}", "-x", "COMMLENS_MATRIX=all"]
     runner = ROOT / "build" / "release" / "bin" / "commlens-run"
     hosts.run(
-        [*openmpi(hosts, program.ranks, default(hosts, per_host)), *options, runner, *program.command],
+        [*openmpi(hosts, program.ranks, default(hosts, per_host)), *variables, runner, *program.command],
         OPEN_MPI,
     )
     commlens("place", profile, "--launcher", "openmpi-seq", "--to", advice)
@@ -261,12 +270,6 @@ cost that `commlens place` prints counts the bytes of all links, not those of th
 """
 
 
-def machine() -> str:
-    """Return date, system and processors."""
-    script = f"cd {ROOT} && . tools/page.sh && machine"
-    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-
-
 def write(cases: Sequence[Case], links: Sequence[float], rate: float, facts: str) -> str:
     """Return the page."""
     middle = around(links)
@@ -326,20 +329,11 @@ def read_raw() -> tuple[list[Case], list[float], float, str]:
 
 def main() -> None:
     """Measure, and print or write the page."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=20, help="at least 6")
-    parser.add_argument("--rate", type=float, default=10, help="Mbit/s of a link")
-    parser.add_argument("--page", action="store_true", help="write the page, in place of printing it")
-    parser.add_argument("--render", action="store_true", help="write the page again, from the stored times")
-    wanted = parser.parse_args()
+    wanted = options(__doc__, rounds=20)
     if wanted.render:
         PAGE.write_text(write(*read_raw()), encoding="utf-8")
         return
-    enter_namespaces()
-    compile_all()
-    with Hosts(FOLDER / "hosts", wanted.rate) as hosts:
+    with started(FOLDER, wanted.rate, compile_all) as hosts:
         cases = [prepare(program, hosts) for program in PROGRAMS]
         links = measure(cases, hosts, wanted.rounds)
     facts = machine()

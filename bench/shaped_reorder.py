@@ -11,7 +11,6 @@ minutes. MPICH 5 and the wheel of mpi4py are those of the tests (tools/mpis.sh).
 
 from __future__ import annotations
 
-import argparse
 import csv
 import random
 import subprocess
@@ -23,8 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "python")]
 
-from bench.shaped_hosts import OPEN_MPI, Hosts, default, enter_namespaces, openmpi  # noqa: E402
-from bench.shaped_placement import around, machine  # noqa: E402
+from bench.shaped_hosts import OPEN_MPI, Hosts, default, machine, openmpi, options, started  # noqa: E402
+from bench.shaped_placement import around  # noqa: E402
 from bench.shaped_reorder_page import PICTURE, Case, Run, page, picture  # noqa: E402
 
 FOLDER = ROOT / "build" / "reordering"
@@ -163,21 +162,12 @@ def write(cases: Sequence[Case], rate: float, facts: str) -> None:
 
 def main() -> None:
     """Measure, and print or write the page."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=10, help="at least 6")
-    parser.add_argument("--rate", type=float, default=10, help="Mbit/s of a link")
-    parser.add_argument("--page", action="store_true", help="write the page, in place of printing it")
-    parser.add_argument("--render", action="store_true", help="write the page again, from the stored times")
-    wanted = parser.parse_args()
+    wanted = options(__doc__, rounds=10)
     if wanted.render:
         write(*read_raw())
         return
-    enter_namespaces()
-    compile_all()
-    facts = machine()
-    with Hosts(FOLDER / "hosts", wanted.rate) as hosts:
+    with started(FOLDER, wanted.rate, compile_all) as hosts:
+        facts = machine()
         measure(
             CASES,
             hosts,
