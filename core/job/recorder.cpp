@@ -48,14 +48,13 @@ int above_standard(int file) noexcept {
 // Returns why a process whose parent has ended becomes a child of this one, and what to do; null: it does not.
 const char* why_parent() noexcept {
   if (getpid() == 1) {
-    return "this program is process 1 of its container, so that the process that takes them would be its child; run "
-           "the "
-           "container with an init process";
+    return "this program is process 1 of its container, so that the process that takes them would be its child; "
+           "run the container with an init process";
   }
   int is_subreaper = 0;
   if (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) != 0 || is_subreaper == 0) return nullptr;
-  return "this program is a child subreaper, so that the process that takes them would be its child; call "
-         "prctl(PR_SET_CHILD_SUBREAPER) after MPI_Init";
+  return "this program is a child subreaper, so that the process that takes them would be its child; "
+         "call prctl(PR_SET_CHILD_SUBREAPER) after MPI_Init";
 }
 
 // Returns a socket that is bound to a name which only one process can have, or -1 with errno.  The name is in no file

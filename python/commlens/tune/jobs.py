@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures algorithms whose variables count only when a job starts, as with Intel MPI: a job for each of them.
 
-A job has candidate k of all collectives, chosen by its environment. A round is a job of each candidate, in random order.
+A job measures candidate k of all collectives, which its environment chooses. A round has one job for each candidate, in
+random order.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from commlens.tune.decide import LEAST_CHANGE, round_medians
 from commlens.tune.measurements import Measurements
 
 FIRST_ROUNDS = 3
-"""After as many rounds, what takes more than twice the time is measured no more."""
+"""After so many rounds, a candidate that certainly takes more than twice the default's time is no longer measured."""
 ENOUGH = 8
 """Rounds for any other end."""
 

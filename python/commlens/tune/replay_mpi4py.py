@@ -297,7 +297,7 @@ class Variables:
 
 
 def children(me: int, size: int) -> list[int]:
-    """Return the ranks below one in a binomial tree, that with most below it first.
+    """Return the children of a rank in a binomial tree, the one with the largest subtree first.
 
     >>> children(0, 6), children(2, 6), children(4, 6), children(5, 6)
     ([4, 2, 1], [3], [5], [])
