@@ -7,9 +7,9 @@ import click
 from rich.text import Text
 
 from commlens.cli.options import comm_option, format_option, profile_argument, sql_option, top_option
+from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, json_text
 from commlens.reports.communicators import draw, read_tree, tree_sql, use_letters_of_mpisee
 from commlens.selection.names import check_communicators, selects_part_of_family
 
@@ -51,13 +51,6 @@ def comms(
     if letters == "mpisee":
         use_letters_of_mpisee(tree)
     screen = Screen()
-    if show_sql:
-        screen.plain(f"-- communicators\n{sql};\n")
-    elif style == "json":
-        screen.json(json_text(tree.rows))
-    elif style == "csv":
-        screen.plain(
-            csv_text(list(tree.rows[0]) if tree.rows else [], [list(row.values()) for row in tree.rows])
-        )
-    else:
+    statements = [("communicators", sql)]
+    if not show_data(screen, style, statements, lambda: tree.rows, lambda: tree.rows, show_sql=show_sql):
         screen.lines(draw(tree, top or None).lines(screen.width) if tree.rows else [Text("no communicators")])

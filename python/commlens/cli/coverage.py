@@ -7,9 +7,10 @@ import click
 from rich.text import Text
 
 from commlens.cli.options import format_option, profile_argument, sql_option
+from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, fold, json_text
+from commlens.render.table import fold
 from commlens.reports.coverage import STATES, draw, of_bindings, read_coverage, statement, summary
 
 
@@ -42,12 +43,7 @@ def coverage(profile: str, states: tuple[str, ...], style: str, show_sql: bool) 
     with open_profile(profile) as connection:
         rows = read_coverage(connection, sql)
     screen = Screen()
-    if show_sql:
-        screen.plain(f"-- procedures\n{sql};\n")
-    elif style == "json":
-        screen.json(json_text(rows))
-    elif style == "csv":
-        screen.plain(csv_text(list(rows[0]) if rows else [], [list(row.values()) for row in rows]))
-    else:
+    statements = [("procedures", sql)]
+    if not show_data(screen, style, statements, lambda: rows, lambda: rows, show_sql=show_sql):
         screen.lines([*fold("", summary(rows), screen.width), Text("")])
         screen.lines(draw(rows, [] if states else of_bindings(rows)).lines(screen.width) if rows else [])

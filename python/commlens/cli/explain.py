@@ -29,15 +29,15 @@ def explain(profile: str, top: int, style: str, show_sql: bool) -> None:
 
     No finding means that no rule applies, not that nothing can be improved.
     """
+    screen = Screen()
     with open_profile(profile) as connection:
+        if show_sql:
+            for title, statement in statements(connection):
+                screen.plain(f"-- {title}\n{statement};\n\n")
+            return
         refused = refusal(connection)
         findings = read_findings(connection)
-        queries = statements(connection)
-    screen = Screen()
-    if show_sql:
-        for title, statement in queries:
-            screen.plain(f"-- {title}\n{statement};\n\n")
-    elif style == "json":
+    if style == "json":
         screen.json(json_text([finding.as_dict() for finding in findings]))
     elif style == "csv":
         rows = [[finding.as_dict()[column] for column in COLUMNS] for finding in findings]

@@ -14,9 +14,9 @@ from commlens.cli.options import (
     sql_option,
     top_option,
 )
+from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, json_text
 from commlens.reports.ranks import ORDERS, draw, read_ranks
 
 DEFAULT_TOP = 10
@@ -60,13 +60,6 @@ def ranks(
     with open_profile(profile) as connection:
         found = read_ranks(connection, ranks or (), sort, reverse=reverse)
     screen = Screen()
-    if show_sql:
-        screen.plain(f"-- ranks\n{found.sql};\n")
-    elif style == "json":
-        screen.json(json_text(found.rows))
-    elif style == "csv":
-        screen.plain(
-            csv_text(list(found.rows[0]) if found.rows else [], [list(row.values()) for row in found.rows])
-        )
-    else:
+    statements = [("ranks", found.sql)]
+    if not show_data(screen, style, statements, lambda: found.rows, lambda: found.rows, show_sql=show_sql):
         screen.lines(draw(found, top or None).lines(screen.width) if found.rows else [Text("no ranks")])

@@ -7,9 +7,10 @@ import click
 from rich.text import Text
 
 from commlens.cli.options import format_option, profile_argument, rank_option, sql_option, top_option
+from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, fold, json_text
+from commlens.render.table import fold
 from commlens.reports.regions import NO_REGIONS, NOT_IN_SUMMARIES, draw, legend, read_regions
 from commlens.reports.run import read_run
 from commlens.selection.words import ranks_text
@@ -79,15 +80,17 @@ def regions(
         found = read_regions(connection, by, fold=not unfold, all_ranks=all_ranks, ranks=ranks or ())
         warnings = read_run(connection).warnings()
     screen = Screen()
-    if show_sql:
-        for title, statement in found.statements:
-            screen.plain(f"-- {title}\n{statement};\n\n")
-    elif style == "json":
-        screen.json(json_text({title: found.plain_rows(title) for title in found.columns}))
-    elif style == "csv":
-        title = "ranks" if all_ranks else "parts" if by else "regions"
-        screen.plain(csv_text(found.columns[title], [list(row.values()) for row in found.plain_rows(title)]))
-    else:
+    title = "ranks" if all_ranks else "parts" if by else "regions"
+    is_shown = show_data(
+        screen,
+        style,
+        found.statements,
+        lambda: found.plain_rows(title),
+        lambda: {name: found.plain_rows(name) for name in found.columns},
+        show_sql=show_sql,
+        columns=found.columns[title],
+    )
+    if not is_shown:
         selected = f"{ranks_text(ranks)}; all numbers are of the selected ranks" if ranks else ""
         if selected:
             screen.lines(fold(f"{'selection':<14}", selected, screen.width))

@@ -50,7 +50,7 @@ WAITING_OF_ALL = "--waiting is of all ranks, regions and call sites together: us
 class Answer(NamedTuple):
     """What a report shows.
 
-    Findings and the queries behind them; facts of the run; where the ranks were, if they were killed or still ran when
+    Findings, or with --sql the queries behind them; facts of the run; where the ranks were, if they were killed or still ran when
     the counters were read; communicators.
     """
 
@@ -198,10 +198,12 @@ def report(
     of ranks in the communicator, including ranks that did not make the call. avg/call, longest: average and maximum
     time of a single call. share: share of the MPI time of all ranks, with --rank of the selected ranks, also in the
     lines that count the rows left out. sent, received: bytes of all ranks; a collective counts the blocks of all
-    processes, so that the bytes of a call can exceed its size. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any.
+    processes, so that the bytes of a call can exceed its size. non-contig.: share of the calls with a non-contiguous
+    datatype, shown if there are any.
     With --callsites, if the run recorded call paths: a tree of functions from the outside in, each with the sums of the
     calls below it; functions that lead to one other only share its line. A path ends with function and line of the call.
-    With --waiting: waiting: share of the time in which ranks waited for others, estimated from samples; operation/call: average time of a call without it.
+    With --waiting: waiting: share of the time in which ranks waited for others, estimated from samples; operation/call:
+    average time of a call without it.
 
     Begins with one to five findings if there are any; commlens explain shows their evidence. A profile that commlens
     recover made then shows where each rank was when the job ended: its MPI call or the last one, since when, and who
@@ -217,10 +219,11 @@ def report(
             refuse_older(connection)
         asked = Selection(comms, operations, classes, ranks or (), size, time_ns)
         selection = _checked(connection, asked)
-        answer = _read(connection, selection, shape)
+        style = "sql" if show_sql else style
+        answer = _read(connection, selection, shape, style)
         if waiting:
             add_waiting(connection, answer.report)
-    _print(Screen(), answer, "sql" if show_sql else style)
+    _print(Screen(), answer, style)
 
 
 @contextmanager
@@ -266,11 +269,12 @@ def _checked(connection: sqlite3.Connection, asked: Selection) -> Selection:
     return replace(asked, operations=names.matching_operations(connection, asked.operations))
 
 
-def _read(connection: sqlite3.Connection, selection: Selection, shape: Shape) -> Answer:
-    """Read what the report shows."""
+def _read(connection: sqlite3.Connection, selection: Selection, shape: Shape, style: str) -> Answer:
+    """Read what the report shows in a format."""
     facts = read_run(connection)
     end = read_end(connection) if facts.ranks["unfinished"] else ([], [])
-    findings, rules = read_findings(connection), statements(connection)
+    findings = read_findings(connection) if style in ("table", "json") else []
+    rules = statements(connection) if style == "sql" else []
     has_ended = connection.execute(ENDED_SQL).fetchone() is not None
     return Answer(findings, rules, facts, has_ended, end, read_report(connection, selection, shape))
 

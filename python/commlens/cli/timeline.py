@@ -18,10 +18,11 @@ from commlens.cli.options import (
     rank_option,
     sql_option,
 )
+from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.shades import kind_of
-from commlens.render.table import csv_text, fold, json_text
+from commlens.render.table import fold
 from commlens.reports.query import Selection
 from commlens.reports.run import read_run
 from commlens.reports.timeline import (
@@ -98,14 +99,16 @@ def timeline(
         found = read_timeline(connection, queries, pieces, with_ranks=style == "json" or show_sql)
         heat = _heat(connection, queries, extent, found, screen, room.blocks) if is_drawn else None
         warnings = read_run(connection).warnings()
-    if show_sql:
-        for name, statement in found.statements:
-            screen.plain(f"-- {name}\n{statement};\n\n")
-    elif style == "json":
-        screen.json(json_text({name: found.plain_rows(name) for name in found.columns}))
-    elif style == "csv":
-        screen.plain(csv_text(found.columns["slices"], [list(row.values()) for row in found.rows]))
-    else:
+    is_shown = show_data(
+        screen,
+        style,
+        found.statements,
+        lambda: found.rows,
+        lambda: {name: found.plain_rows(name) for name in found.columns},
+        show_sql=show_sql,
+        columns=found.columns["slices"],
+    )
+    if not is_shown:
         _show(screen, extent, found, warnings)
         if heat is not None:
             screen.lines([Text(""), *heat_lines(heat, kind_of(screen), screen.width, is_dense=room.is_dense)])
