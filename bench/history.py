@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What snapshots of all counters cost (COMMLENS_FLUSH_EVERY): time of the recorder, bytes, time of the application.
 
-    .venv/bin/python bench/history.py                      # two minutes
+    .venv/bin/python bench/history.py                      # five minutes
     .venv/bin/python bench/history.py --ranks 128 --seconds 30
 
-Writes docs/evidence/history.md's table to the standard output.  Runs with snapshots and without alternate; the processor
-time of the recorder is the kernel's, so other programs do not distort it.
+Writes docs/evidence/history.md's table to the standard output.  Runs with snapshots and without form pairs; the last column
+is how much longer a step takes with snapshots, from the differences within the pairs, with its 95 % interval (six pairs or
+more).  The processor time of the recorder is the kernel's, so other programs do not distort it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 from regions import compile_annotated, quartiles
 from run import BUILD, ENVIRONMENT, HERE, RUNNER, machine
+
+from commlens.overhead.estimate import FEWEST, estimate
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -71,20 +75,33 @@ def snapshots_of(folder: Path) -> list[int]:
     return [int(line.split("\t")[3]) for line in done.stdout.splitlines()[1:]]
 
 
+def change_text(without: list[float], with_: list[float]) -> str:
+    """Return the relative change from the first times to the second, pair by pair, with its interval.
+
+    >>> change_text([100.0] * 6, [101.0] * 6), change_text([100.0], [99.0])
+    ('+1.00 % (+1.00 to +1.00 %)', '-1.00 % (too few pairs for an interval)')
+    """
+    found = estimate([after / before - 1 for before, after in zip(without, with_)], np.random.default_rng(1))
+    interval = "too few pairs for an interval"
+    if not np.isnan(found.low):
+        interval = f"{100 * found.low:+.2f} to {100 * found.high:+.2f} %"
+    return f"{100 * found.value:+.2f} % ({interval})"
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--ranks", type=int, nargs="+", default=[4, 32])
-    parser.add_argument("--seconds", type=int, default=16)
+    parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--pairs", type=int, default=2)
+    parser.add_argument("--pairs", type=int, default=FEWEST)
     arguments = parser.parse_args()
     print(f"Measured on {machine()}.\n")
     print(
         "| ranks | snapshots | bytes of the first, of each further one | processor time of a snapshot | share of one "
-        "core, every 10 s | memory of the recorder | step without, us | step with, us |"
+        "core, every 10 s | memory of the recorder | step without, us | step with, us | with to without |"
     )
-    print("|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as scratch:
         program = compile_annotated("openmpi", HERE / "stencil.c", Path(scratch) / "stencil")
         for ranks in arguments.ranks:
@@ -95,7 +112,7 @@ def main() -> None:
                 for every in (0, arguments.every) if number % 2 == 0 else (arguments.every, 0):
                     folder = Path(scratch) / f"{ranks}-{number}-{every}"
                     times, spent, memory = run(program, ranks, arguments.seconds, every, folder)
-                    steps[every] += times
+                    steps[every].append(statistics.mean(times))
                     if every:
                         sizes = snapshots_of(folder)
                         cost.append(spent / len(sizes))
@@ -104,7 +121,8 @@ def main() -> None:
             print(
                 f"| {ranks} | {len(sizes)} | {sum(sizes[:2]):,}, {statistics.median(sizes[2:]):,.0f} "
                 f"| {1000 * each:.1f} ms | {100 * each / 10:.3f} % | {most / 1024:.1f} MiB "
-                f"| {quartiles(steps[0])} | {quartiles(steps[arguments.every])} |",
+                f"| {quartiles(steps[0])} | {quartiles(steps[arguments.every])} "
+                f"| {change_text(steps[0], steps[arguments.every])} |",
                 flush=True,
             )
 
