@@ -57,6 +57,7 @@ from scale import phases_of  # noqa: E402
 
 from commlens.base.errors import CommlensError  # noqa: E402
 from commlens.doctor.families import TITLES  # noqa: E402
+from commlens.launch.job import interruptible  # noqa: E402
 from commlens.overhead.estimate import whole_rounds  # noqa: E402
 from commlens.overhead.legs import (  # noqa: E402
     BASELINE,
@@ -357,4 +358,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with interruptible():  # SIGTERM, too, removes the folder of the runs
+        main()

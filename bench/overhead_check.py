@@ -22,6 +22,7 @@ sys.path.insert(0, str(HERE.parent / "python"))
 import os
 
 from commlens.base.progress import announced
+from commlens.launch.job import interruptible
 from commlens.overhead.estimate import Estimate, costs
 from commlens.overhead.legs import commlens_tool, find_stopwatch, parse_tool, split
 from commlens.overhead.measure import rounds
@@ -78,4 +79,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with interruptible():  # SIGTERM, too, removes the folder of the runs
+        main()
