@@ -9,10 +9,15 @@ tools/mpis.sh fetches.  One that is not there is an error, not a skip.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from harness import Mpi
+
+from commlens.base.errors import CommlensError
+from commlens.jobs import arenas
 
 NAMES = tuple(os.environ.get("COMMLENS_TEST_MPI", "openmpi,mpich").split(","))
 
@@ -52,15 +57,25 @@ def is_its_turn(item: pytest.Item, turns: dict[str, int]) -> bool:
 
 
 @pytest.fixture(scope="session", params=NAMES)
-def mpi(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mpi:
+def mpi(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mpi]:
     """Return one MPI implementation with our library built for it."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
     programs = shared / "programs" / request.param
     programs.mkdir(parents=True, exist_ok=True)
-    found = Mpi(request.param, tmp_path_factory.mktemp(request.param), programs)
+    folder = tmp_path_factory.mktemp(request.param)
+    found = Mpi(request.param, folder, programs)
     for product in (found.library, found.runner):
         if not product.exists():
             pytest.fail(f"{product} is missing: run `make build` first")
-    return found
+    yield found
+    remove_arenas(folder)
+
+
+def remove_arenas(folder: Path) -> None:
+    """Remove what killed jobs have left in /dev/shm, if their profiles would be in this folder."""
+    with suppress(CommlensError):  # there is no commlens-arena
+        for arena in arenas.read(arenas.find([Path("/dev/shm")])):
+            if not arena.error and not arena.is_running and Path(arena.output).is_relative_to(folder):
+                arena.file.unlink(missing_ok=True)
