@@ -56,8 +56,8 @@ from run import ENVIRONMENT, HERE, machine, rows_of  # noqa: E402
 from scale import phases_of  # noqa: E402
 
 from commlens.base.errors import CommlensError  # noqa: E402
+from commlens.base.interrupt import interruptible  # noqa: E402
 from commlens.doctor.families import TITLES  # noqa: E402
-from commlens.launch.job import interruptible  # noqa: E402
 from commlens.overhead.estimate import whole_rounds  # noqa: E402
 from commlens.overhead.legs import (  # noqa: E402
     BASELINE,

@@ -21,8 +21,8 @@ from run import ENVIRONMENT, HERE
 sys.path.insert(0, str(HERE.parent / "python"))
 import os
 
+from commlens.base.interrupt import interruptible
 from commlens.base.progress import announced
-from commlens.launch.job import interruptible
 from commlens.overhead.estimate import Estimate, costs
 from commlens.overhead.legs import commlens_tool, find_stopwatch, parse_tool, split
 from commlens.overhead.measure import rounds

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from bench.apps import PROGRAMS, build  # noqa: E402
 from bench.run import BUILD, ENVIRONMENT  # noqa: E402
 
-from commlens.launch.job import interruptible  # noqa: E402
+from commlens.base.interrupt import interruptible  # noqa: E402
 from commlens.overhead.estimate import Estimate, estimate, whole_rounds  # noqa: E402
 from commlens.overhead.legs import commlens_tool, find_stopwatch, split  # noqa: E402
 from commlens.overhead.measure import Run, rounds  # noqa: E402

@@ -136,7 +136,7 @@ def _measure(
     command: tuple[str, ...], tools: tuple[Tool, ...], number: int, seed: int
 ) -> tuple[list[Run], list[CommlensError]]:
     """Return the runs, and the error that ended them early; earlier runs are kept."""
-    from commlens.launch.job import interruptible
+    from commlens.base.interrupt import interruptible
     from commlens.overhead.estimate import CONFIDENCE, FEWEST
     from commlens.overhead.measure import rounds
 

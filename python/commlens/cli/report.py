@@ -50,10 +50,11 @@ WAITING_OF_ALL = "--waiting is of all ranks, regions and call sites together: us
 class Answer(NamedTuple):
     """What a report shows.
 
-    Findings, or with --sql the queries behind them; facts of the run; where the ranks were, if they were killed or still ran when
-    the counters were read; communicators.
+    Its format; findings, or with --sql the queries behind them; facts of the run; where the ranks were, if they were
+    killed or still ran when the counters were read; communicators.
     """
 
+    style: str
     findings: list[Finding]
     rules: list[tuple[str, str]]
     facts: Run
@@ -194,23 +195,21 @@ def report(
     Columns: size: number of ranks of a communicator; in the rows below it the message size, of a collective the size of
     the block for one process. calls: number of calls on all ranks. calls/rank: calls divided by the number of ranks in
     the communicator. collectives: number of collective operations; one operation is a call on each rank of the
-    communicator. max/rank: time of the rank with the most time. avg/rank: time of all ranks divided by the number
-    of ranks in the communicator, including ranks that did not make the call. avg/call, longest: average and maximum
-    time of a single call. share: share of the MPI time of all ranks, with --rank of the selected ranks, also in the
-    lines that count the rows left out. sent, received: bytes of all ranks; a collective counts the blocks of all
-    processes, so that the bytes of a call can exceed its size. non-contig.: share of the calls with a non-contiguous
-    datatype, shown if there are any.
-    With --callsites, if the run recorded call paths: a tree of functions from the outside in, each with the sums of the
-    calls below it; functions that lead to one other only share its line. A path ends with function and line of the call.
-    With --waiting: waiting: share of the time in which ranks waited for others, estimated from samples; operation/call:
-    average time of a call without it.
+    communicator. max/rank: time of the rank with the most time. avg/rank: time of all ranks divided by the number of
+    ranks in the communicator, including ranks that did not make the call. avg/call, longest: average and maximum time
+    of a single call. share: share of the MPI time of all ranks, with --rank of the selected ranks, also in the lines
+    that count the rows left out. sent, received: bytes of all ranks; a collective counts the blocks of all processes,
+    so that the bytes of a call can exceed its size. non-contig.: share of the calls with a non-contiguous datatype,
+    shown if there are any. With --callsites, if the run recorded call paths: a tree of functions from the outside in,
+    each with the sums of the calls below it; functions that lead to one other only share its line. A path ends with
+    function and line of the call. With --waiting: waiting: share of the time in which ranks waited for others,
+    estimated from samples; operation/call: average time of a call without it.
 
     Begins with one to five findings if there are any; commlens explain shows their evidence. A profile that commlens
     recover made then shows where each rank was when the job ended: its MPI call or the last one, since when, and who
     was missing there. Times are up to the last sign of life of each rank.
     """
-    if top is None:
-        top = DEFAULT_TOP if style == "table" else 0
+    top = top if top is not None else DEFAULT_TOP if style == "table" else 0
     _refuse(by, unfold=unfold, waiting=waiting, is_part=bool(callsites or ranks or time_ns))
     shape = Shape(by, not unfold, callsites, members, all_ranks, buckets, sort, reverse, top or None)
     shape = _with_paths(shape, tree=style == "table", **of_paths)
@@ -219,11 +218,10 @@ def report(
             refuse_older(connection)
         asked = Selection(comms, operations, classes, ranks or (), size, time_ns)
         selection = _checked(connection, asked)
-        style = "sql" if show_sql else style
-        answer = _read(connection, selection, shape, style)
+        answer = _read(connection, selection, shape, "sql" if show_sql else style)
         if waiting:
             add_waiting(connection, answer.report)
-    _print(Screen(), answer, style)
+    _print(Screen(), answer)
 
 
 @contextmanager
@@ -276,16 +274,16 @@ def _read(connection: sqlite3.Connection, selection: Selection, shape: Shape, st
     findings = read_findings(connection) if style in ("table", "json") else []
     rules = statements(connection) if style == "sql" else []
     has_ended = connection.execute(ENDED_SQL).fetchone() is not None
-    return Answer(findings, rules, facts, has_ended, end, read_report(connection, selection, shape))
+    return Answer(style, findings, rules, facts, has_ended, end, read_report(connection, selection, shape))
 
 
-def _print(screen: Screen, answer: Answer, style: str) -> None:
-    """Print a report in a format."""
-    if style == "sql":
+def _print(screen: Screen, answer: Answer) -> None:
+    """Print a report in its format."""
+    if answer.style == "sql":
         _print_sql(screen, answer)
-    elif style == "json":
+    elif answer.style == "json":
         _print_json(screen, answer)
-    elif style == "csv":
+    elif answer.style == "csv":
         _print_csv(screen, answer.report, "ranks" if answer.report.shape.all_ranks else "operations")
     else:
         _print_table(screen, answer)

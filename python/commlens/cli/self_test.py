@@ -13,11 +13,11 @@ import click
 from rich.text import Text
 
 from commlens.base.errors import CommlensError
+from commlens.base.interrupt import interruptible
 from commlens.base.messages import print_message
 from commlens.cli.options import format_option
 from commlens.doctor.finding import Finding
 from commlens.doctor.text import finding_lines
-from commlens.launch.job import interruptible
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
 from commlens.selftest.run import plan

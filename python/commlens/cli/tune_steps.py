@@ -12,8 +12,8 @@ from pathlib import Path
 from rich.text import Text
 
 from commlens.base.errors import CommlensError
+from commlens.base.interrupt import interruptible
 from commlens.cli.tune import BUDGET_OF_JOBS, DEFAULT_BUDGET
-from commlens.launch.job import interruptible
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import fold

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends jobs that commlens has started, and lets signals end commlens in the same way as Ctrl-C."""
+"""Ends jobs that commlens has started."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 GRACE_S = 10.0  # for a launcher to end its processes
@@ -42,22 +40,3 @@ def _has_processes(job: subprocess.Popen[Any]) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Treat the signals at the end of a batch job and of a closed terminal like Ctrl-C."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    ours = [
-        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL
-    ]
-    for number in ours:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
