@@ -50,6 +50,7 @@ enum class Option {
   metric_series,
   threads,
   counters,
+  pvars,
   datatypes,
   pcontrol,
 };
@@ -89,9 +90,10 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_METRIC_SERIES", "metric_series", "0", OptionType::number_, false, ""},
     {"COMMLENS_THREADS", "threads", "sum", OptionType::choice_, false, "sum each"},
     {"COMMLENS_COUNTERS", "counters", "", OptionType::text_, false, ""},
+    {"COMMLENS_PVARS", "pvars", "", OptionType::text_, false, ""},
     {"COMMLENS_DATATYPES", "datatypes", "0", OptionType::bool_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 36;
+inline constexpr int option_count = 37;
 
 }  // namespace commlens

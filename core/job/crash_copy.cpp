@@ -28,6 +28,7 @@
 #include "core/process/coverage.h"
 #include "core/process/symbols.h"
 #include "core/state/events.h"
+#include "core/state/readings.h"
 #include "core/state/thread_owners.h"
 
 namespace commlens {
@@ -201,6 +202,7 @@ void enable_crash_copies(const std::string& directory, int rank) noexcept {
 
 bool flush_arena() noexcept {
   if (getpid() != process) return false;  // a forked child: the lock may be held by a thread that it does not have
+  take_reading();
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   if (!copy_arena(flush_name, flush_name)) return false;
@@ -221,6 +223,7 @@ bool flush_arena() noexcept {
 // The application chose the folder, so others may write to it; only the files must be ours.
 bool flush_arena_to(const char* folder) noexcept {
   if (getpid() != process || copy_name[0] == '\0') return false;
+  take_reading();
   char path[PATH_MAX];
   const bool is_relative = folder[0] != '/';
   const int n =

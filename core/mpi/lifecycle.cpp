@@ -27,6 +27,7 @@
 #include "core/mpi/lifecycle_calls.h"
 #include "core/mpi/peers.h"
 #include "core/mpi/pml_hook.h"
+#include "core/mpi/pvars.h"
 #include "core/mpi/wrap.h"
 #include "core/process/symbols.h"
 #include "core/state/events.h"
@@ -146,6 +147,7 @@ void begin(Ticks before, Ticks after) {
   job.ready = true;
   job.began = std::time(nullptr);
   job.constants = {MPI_ANY_SOURCE, MPI_PROC_NULL, MPI_ANY_TAG};
+  begin_pvars();
   job.started = now();
   job.counted_start = counted_time(job.started);
   job.use_at_start = counted_use();
@@ -223,12 +225,14 @@ void initialised(Ticks before, Ticks after) noexcept try {
   begin_tuning();
   install_pml_hook();
   if (!job.ready) begin(before, after);
+  begin_pvars();  // if sessions began the measurement
 } catch (const std::bad_alloc&) {
   say("rank %d: cannot start: out of memory", job.rank);
 }
 
 void finalising() noexcept {
   if (!job.ready || !job.world) return;
+  read_pvars_at_end();
   job.ended = now();
   job.use_at_end = counted_use();
   if (!has_finalize_callback) finish();
@@ -237,6 +241,7 @@ void finalising() noexcept {
 void finish() noexcept {
   if (!job.ready || !job.world) return;
   const Ticks begin = now();
+  end_pvars();
   end_tuning();
   remove_pml_hook();
   job.ready = !collect(begin);
@@ -268,6 +273,7 @@ void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept tr
   }
   install_pml_hook();
   if (!job.ready) begin(before, after);
+  begin_pvars();  // if earlier sessions have ended
 } catch (const std::bad_alloc&) {
   say("rank %d: cannot start: out of memory", job.rank);
 }
@@ -275,9 +281,13 @@ void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept tr
 void session_ending() noexcept {
   const std::lock_guard<std::mutex> lock(sessions_mutex);
   if (--job.sessions != 0) return;
+  if (!job.world) read_pvars_at_end();
   job.ended = now();
   job.use_at_end = counted_use();
-  if (!job.world) remove_pml_hook();
+  if (!job.world) {
+    end_pvars();
+    remove_pml_hook();
+  }
   if (job_groups.session != MPI_Group{}) api.Group_free(&job_groups.session);
   job_groups.session = MPI_Group{};
   if (!job.world) job_groups.world = MPI_Group{};

@@ -24,6 +24,7 @@ enum class Notice : std::uint8_t {
   level,
   paths,
   events,
+  pvars,
   count
 };
 

@@ -17,6 +17,7 @@
 #include "core/state/messages.h"
 #include "core/state/peers.h"
 #include "core/state/processor_use.h"
+#include "core/state/readings.h"
 #include "core/state/regions.h"
 #include "core/state/samples.h"
 #include "core/state/series.h"
@@ -133,6 +134,7 @@ namespace {
 // A pause ends what the calling thread counts of events.  Other threads read theirs later: what they were counted
 // since their last reading is left out, or counted with a part of the pause.
 void change_with_events(bool pausing) noexcept {
+  take_reading();
   if (counts_events() && current_thread != nullptr) note_events_outside(*current_thread);
   change(pausing);
 }
@@ -164,6 +166,7 @@ ProcessorUse forgotten_use() noexcept {
 }
 
 void forget_counted() noexcept {
+  take_reading_to_forget();
   const RegionUpdate updating_regions(this_thread());
   if (!updating_regions) return;
   {

@@ -11,6 +11,7 @@
 #include "core/arena/arena.h"
 #include "core/base/locks.h"
 #include "core/base/memory.h"
+#include "core/base/patterns.h"
 #include "core/base/ticks.h"
 #include "core/hot/handles.h"
 #include "core/state/journal.h"
@@ -31,11 +32,6 @@ struct Node {
   std::string path;     // only kept if a pattern has a '/': the long paths of many regions take much memory
   int decided_by = -1;  // index of the pattern that decides whether it counts
   bool counts = true;
-};
-
-struct Pattern {
-  std::string text;
-  bool leaves_out;
 };
 
 // Never destroyed: threads may go on while the program exits.
@@ -62,28 +58,6 @@ Known& known() {
 }
 
 std::atomic<bool> counts_outside{true};
-
-// Backtracks to the last * only: each earlier * may keep its shortest match.
-bool matches(const char* pattern, const char* text) noexcept {
-  const char* behind_star = nullptr;
-  const char* tried = nullptr;  // where in the text the pattern behind the * was last compared
-  while (*text != '\0') {
-    if (*pattern == '*') {
-      behind_star = ++pattern;
-      tried = text;
-    } else if (*pattern == *text) {
-      ++pattern;
-      ++text;
-    } else if (behind_star != nullptr) {
-      pattern = behind_star;
-      text = ++tried;
-    } else {
-      return false;
-    }
-  }
-  while (*pattern == '*') ++pattern;
-  return *pattern == '\0';
-}
 
 // Decides whether a region counts: the last pattern that matches it or a region around it decides.  pre: the lock is
 // held.
@@ -153,22 +127,12 @@ void grow_known(Regions& regions) noexcept {
 void choose_regions(const std::string& patterns, unsigned long executions, unsigned long iterations) {
   const std::lock_guard<std::mutex> lock(mutex);
   Known& all = known();
-  bool only_leaves_out = true;
-  for (std::size_t at = 0; at <= patterns.size();) {
-    const std::size_t end = std::min(patterns.find(',', at), patterns.size());
-    std::string text = patterns.substr(at, end - at);
-    at = end + 1;
-    text.erase(0, text.find_first_not_of(' '));
-    text.erase(text.find_last_not_of(' ') + 1);
-    const bool leaves_out = !text.empty() && text[0] == '!';
-    if (leaves_out) text.erase(0, 1);
-    if (text.empty()) continue;
-    only_leaves_out = only_leaves_out && leaves_out;
-    all.has_path_patterns = all.has_path_patterns || text.find('/') != std::string::npos;
-    all.patterns.push_back({std::move(text), leaves_out});
-  }
-  counts_outside.store(only_leaves_out);
-  all.nodes[0].counts = only_leaves_out;
+  all.patterns = patterns_in(patterns);
+  all.has_path_patterns = std::any_of(all.patterns.begin(), all.patterns.end(),
+                                      [](const Pattern& one) { return one.text.find('/') != std::string::npos; });
+  const bool counts_all_others = only_leave_out(all.patterns);
+  counts_outside.store(counts_all_others);
+  all.nodes[0].counts = counts_all_others;
   region_limits.executions =
       static_cast<std::uint32_t>(std::clamp(executions, 1ul, static_cast<unsigned long>(max_execution)));
   region_limits.iterations =

@@ -51,6 +51,7 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_METRIC_SERIES': Option('number', '0', False, ()),
     'COMMLENS_THREADS': Option('choice', 'sum', False, ('sum', 'each')),
     'COMMLENS_COUNTERS': Option('text', '', False, ()),
+    'COMMLENS_PVARS': Option('text', '', False, ()),
     'COMMLENS_DATATYPES': Option('bool', '0', False, ()),
     'COMMLENS_PCONTROL': Option('choice', 'auto', False, ('auto', 'off', 'mpip', 'ipm', 'aps', 'mpitrace', 'mpisee')),
 }
