@@ -61,6 +61,11 @@ void each_share(const PeerCell& cell, const MemberRanks& members, Visit visit) {
   }
 }
 
+// A histogram of sizes takes the place of one value.
+std::size_t number_of_values(const Selection& selection, std::size_t members) noexcept {
+  return (selection.breadth == Breadth::whole ? 1 : members) * (selection.measure == Measure::sizes ? size_bins : 1);
+}
+
 std::vector<PeerCell> cells_of(const Selection& selection, const MemberRanks& members) {
   std::vector<PeerCell> found;
   each_peer([&](const PeerCell& cell) {
@@ -87,9 +92,7 @@ void remember_members(std::uint32_t comm) noexcept try {
 std::vector<std::uint64_t> counted_now(const Selection& selection, const MemberRanks& members) {
   is_watched.store(true, std::memory_order_relaxed);
   const auto size = members.world.size();
-  std::vector<std::uint64_t> values(selection.measure == Measure::sizes   ? size_bins
-                                    : selection.breadth == Breadth::whole ? 1
-                                                                          : size);
+  std::vector<std::uint64_t> values(number_of_values(selection, size));
   const auto add = [&](std::size_t at, std::uint64_t messages, std::uint64_t bytes) {
     if (at < values.size()) values[at] += selection.measure == Measure::bytes ? bytes : messages;
   };
@@ -110,8 +113,10 @@ std::vector<std::uint64_t> counted_now(const Selection& selection, const MemberR
   const std::lock_guard<std::mutex> lock(mutex);
   for (const PeerCell& cell : cells_of(selection, members)) {
     const std::uint32_t comm = comm_of_peer(cell.key);
-    if (selection.measure == Measure::sizes) {
+    if (selection.measure == Measure::sizes && selection.breadth == Breadth::whole) {
       add(bin_of_peer(cell.key), cell.messages, 0);
+    } else if (selection.measure == Measure::sizes) {  // only in this communicator
+      if (shift_of(cell.site) == 0) add(peer_of(cell.site) * size_bins + bin_of_peer(cell.key), cell.messages, 0);
     } else if (selection.breadth == Breadth::whole) {
       add(0, cell.messages, cell.bytes);
     } else if (selection.flow == Flow::share && is_shape(flow_of(cell.key))) {
@@ -255,6 +260,14 @@ constexpr Variable table[] = {
      {Flow::sent, M::sizes, B::whole},
      false,
      "Messages that this process has sent in the communicator, by their size: of no byte, 1, 2 to 3, 4 to 7, ..."},
+    {"commlens_comm_sent_histogram_by_peer",
+     {Flow::sent, M::sizes, B::here},
+     false,
+     "The same for each member: 65 values for messages to the first one, 65 for those to the second one, ..."},
+    {"commlens_comm_received_histogram_by_peer",
+     {Flow::received, M::sizes, B::here},
+     false,
+     "Messages that this process has received in the communicator, by their size, in the same way for each member."},
 };
 
 }  // namespace

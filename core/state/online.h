@@ -29,7 +29,8 @@ void ask_for_members(std::optional<MemberRanks> (*members_of)(std::uint32_t comm
 // Call before a communicator is freed: its members cannot be found afterwards.
 void remember_members(std::uint32_t comm) noexcept;
 
-// sizes: number of messages of 0 bytes, 1 byte, 2 to 3 bytes, 4 to 7 bytes, ...
+// sizes: numbers of messages of 0 bytes, 1 byte, 2 to 3 bytes, 4 to 7 bytes, ...: size_bins values in place of one; not
+// with Breadth::everywhere
 enum class Measure { messages, bytes, sizes };
 enum class Breadth {
   everywhere,  // one value per member: traffic with it in any communicator

@@ -30,6 +30,17 @@ def test_figure_1_of_the_papers_works_as_it_stands(mpi: Mpi) -> None:
     assert printed(done.lines, "again") == ring(3)
 
 
+def test_sizes_of_messages_are_there_for_each_member(mpi: Mpi) -> None:
+    done = mpi.run(RANKS, [mpi.compile("histograms.c")])
+    assert done.rc == 0, done
+    expected = []
+    for rank in range(RANKS):
+        after, before = (rank + 1) % RANKS, (rank - 1) % RANKS
+        expected.append(f"sent {rank}: {after}.0={rank + 1} {after}.2=2 {after}.13=1")
+        expected.append(f"received {rank}: {before}.0={before + 1} {before}.2=2 {before}.13=1")
+    assert done.lines == sorted(expected)
+
+
 def test_without_commlens_there_is_no_such_variable(mpi: Mpi) -> None:
     done = mpi.run(RANKS, [mpi.compile("figure1.c")], mode="off")
     assert done.rc != 0

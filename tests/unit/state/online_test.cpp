@@ -168,6 +168,23 @@ TEST(sizes_go_by_powers_of_two) {
   });
 }
 
+TEST(sizes_are_also_there_for_each_member) {
+  alone([] {
+    Watch watch({Flow::sent, Measure::sizes, Breadth::here}, of_world);
+    watch.start();
+    CHECK_EQ(watch.size(), 4 * size_bins);
+    for (const std::uint64_t bytes : {0ull, 5ull, 7ull}) sends(world, 1, bytes);
+    sends(world, 3, 1ull << 63);
+    sends(pair, 1, 5);  // another communicator
+    Values expected(4 * size_bins);
+    expected[size_bins] = 1;
+    expected[size_bins + 3] = 2;
+    expected[3 * size_bins + 64] = 1;
+    CHECK(watch.read_and_reset() == expected);
+    CHECK(watch.read() == Values(4 * size_bins));
+  });
+}
+
 TEST(a_regular_collective_has_the_same_for_all_others) {
   alone([] {
     Watch count(shared, of_world), bytes(bytes_shared, of_world);
