@@ -75,6 +75,18 @@ void Reader::take_series(const Segments& segments) {
   });
 }
 
+namespace {
+
+// Returns whether the sum over all threads remains a number that a profile can have.
+bool has_room_for(const EventSums& sums, const EventCell& cell) noexcept {
+  const auto known = sums.find({cell.key, cell.site});
+  const EventSum sum = known == sums.end() ? EventSum{} : known->second;
+  return sum.count + cell.count < beyond_all && sum.enabled + cell.enabled < beyond_all &&
+         sum.running + cell.running < beyond_all;
+}
+
+}  // namespace
+
 void Reader::take_events(const Segments& segments) {
   segments.each_in<EventCell>(Kind::events, [this](EventCell cell, const Segments::Segment&) {
     if (region_of_key(cell.key) == uncounted_region) return;
@@ -84,8 +96,8 @@ void Reader::take_events(const Segments& segments) {
                           cell.enabled < beyond_all && cell.running < beyond_all && cell.key >> 63 != 0 &&
                           is_region(region_of_key(cell.key));
     if (is_right && is_call) cell.key = is_of_region(cell.key) ? 0 : known(cell.key);
-    if (is_right && cell.key != 0) {
-      cell.key = event_key(cell.key);
+    cell.key = is_right && cell.key != 0 ? event_key(cell.key) : 0;
+    if (cell.key != 0 && has_room_for(counted_.events, cell)) {
       add_events(counted_.events, cell);
     } else {
       is_damaged_ = true;

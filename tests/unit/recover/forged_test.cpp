@@ -14,12 +14,16 @@
 #include <initializer_list>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "core/arena/arena.h"
 #include "core/hot/series.h"
 #include "core/recover/merge.h"
 #include "core/recover/read.h"
+#include "core/state/datatypes.h"
+#include "core/state/events.h"
 #include "core/state/journal.h"
 #include "generated/procedures.h"
 #include "tests/unit/check.h"
@@ -290,11 +294,130 @@ TEST(cells_of_threads_that_are_not_known_belong_to_the_others) {
       });
 }
 
+// Their numbers refer to each other, and cells refer to them.
+TEST(datatypes_that_cannot_be_are_left_out_and_lost_ones_have_a_place) {
+  constexpr std::uint64_t too_large = std::uint64_t{1} << 60;
+  constexpr std::int64_t too_far = std::numeric_limits<std::int64_t>::min();
+  const auto datatype = [](std::uint32_t number, const std::string& tree, std::uint64_t size = 4,
+                           std::int64_t lower = 0, std::int64_t extent = 4) {
+    journal::note(journal::DatatypeEntry{number, {tree, size, lower, extent, 1000 + number}});
+  };
+  const auto call = [](std::uint32_t combination) {
+    auto* const cell = static_cast<Cell*>(arena::allocate(arena::Kind::cells, sizeof(Cell), 2));
+    add_call(*cell, 100, 8, 0);
+    cell->key = make_key(world, op::MPI_Send, 4, 0);
+    cell->site = Site{combination} << datatypes_shift;
+  };
+  forge(
+      [=] {
+        datatype(1, "MPI_INT");
+        datatype(1, "the same number again");
+        datatype(0, "no number");
+        datatype(2, "too large", too_large);
+        datatype(2, "too low", 4, too_far);
+        datatype(2, "too wide", 4, 0, too_far);
+        datatype(4, std::string("\xff\x1b[31m\0", 7));  // 2 and 3 are lost
+        datatype(most_datatypes + 1, "beyond all");
+        datatype(~0u, "beyond all");
+        const auto combine = [](std::uint32_t number, Combination of) {
+          journal::note(journal::CombinationEntry{number, of});
+        };
+        combine(1, {1, 3, 4});
+        combine(1, {4, 4, 4});
+        combine(0, {1, 1, 1});
+        combine(2, {5, 1, 1});
+        combine(2, {1, ~0u, 1});
+        combine(3, {0, 4, 0});  // 2 is lost
+        combine(most_combinations + 1, {1, 1, 1});
+        for (const std::uint32_t combination : {1u, 1u, 2u, 3u, 4u, most_combinations}) call(combination);
+        add_entry(journal::Entry::datatype, WireWriter());
+        add_entry(journal::Entry::combination, WireWriter());
+      },
+      {},
+      [](const arena::Reader& reader, const Profile& profile) {
+        CHECK(is_damaged(reader));
+        std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint64_t> calls;
+        for (const Profile::DatatypeRow& row : profile.datatype_rows)
+          calls[{row.sent, row.received, row.target}] += row.calls;
+        CHECK_EQ(calls.size(), 3u);  // calls of combinations that are not known have no datatypes
+        std::multiset<std::uint64_t> numbers;
+        for (const auto& one : calls) numbers.insert(one.second);
+        CHECK(numbers == (std::multiset<std::uint64_t>{1, 1, 2}));
+        CHECK_EQ(profile.ranks[0].calls, 10u + 6u);
+      });
+}
+
+TEST(the_largest_number_of_a_datatype_takes_no_more_than_its_place) {
+  forge([] { journal::note(journal::DatatypeEntry{most_datatypes, {"(further datatypes)", 0, 0, 0, 7}}); }, {},
+        [](const arena::Reader& reader, const Profile& profile) {
+          CHECK(!is_damaged(reader));
+          CHECK(profile.datatype_rows.empty());
+        });
+  forge([] { journal::note(journal::CombinationEntry{most_combinations, {}}); }, {},
+        [](const arena::Reader& reader, const Profile&) { CHECK(!is_damaged(reader)); });
+}
+
+TEST(events_that_cannot_be_are_left_out_and_sound_ones_add_up) {
+  const Key barrier = make_key(world, op::MPI_Barrier, 0, 0), outside = make_key(0, 0, 0, 0);
+  const auto event = [](Key key, Site metric, std::uint64_t count, std::uint64_t enabled = 20,
+                        std::uint64_t running = 10) {
+    auto* const cell = static_cast<EventCell*>(arena::allocate(arena::Kind::events, sizeof(EventCell), 2));
+    *cell = {key, metric, count, enabled, running, {}};
+  };
+  forge(
+      [=] {
+        journal::note(journal::MetricEntry{1, {"cycles", "1"}});
+        event(barrier, 1, 5);
+        event(barrier, 1, 6);
+        event(make_key(world, op::MPI_Barrier, 9, 0), 1, 7);  // the size of a message: not of events
+        event(outside, 1, 8);
+        event(make_key(0, 0, 0, uncounted_region), 1, 100);
+        event(barrier, 0, 100);
+        event(barrier, 2, 100);
+        event(barrier, ~Site{0}, 100);
+        event(barrier, 1, ~std::uint64_t{0});
+        event(barrier, 1, 100, ~std::uint64_t{0});
+        event(barrier, 1, 100, 20, ~std::uint64_t{0});
+        event(barrier & ~(Key{1} << 63), 1, 100);
+        event(make_key(world, 0x3ff, 0, 0), 1, 100);
+        event(make_key(world, op::MPI_Barrier, 0, 77), 1, 100);
+        event(make_key(0, 0, 0, 77), 1, 100);
+        static_cast<void>(arena::allocate(arena::Kind::events, 8, 2));
+      },
+      {},
+      [](const arena::Reader& reader, const Profile& profile) {
+        CHECK(is_damaged(reader));
+        std::map<std::uint32_t, std::uint64_t> counts;
+        for (const Profile::EventRow& row : profile.event_rows) {
+          counts[row.op] += row.count;
+          CHECK_EQ(row.region, 0u);
+          CHECK_EQ(row.enabled, 2 * row.running);
+        }
+        CHECK(counts == (std::map<std::uint32_t, std::uint64_t>{{0, 8}, {op::MPI_Barrier, 18}}));
+      });
+}
+
+TEST(the_largest_events_overflow_nothing) {
+  forge(
+      [] {
+        journal::note(journal::MetricEntry{1, {"cycles", "1"}});
+        for (int i = 0; i < 3; ++i) {
+          auto* const cell = static_cast<EventCell*>(arena::allocate(arena::Kind::events, sizeof(EventCell), 2));
+          *cell = {make_key(0, 0, 0, 0), 1, arena::beyond_all - 1, arena::beyond_all - 1, 0, {}};
+        }
+      },
+      {},
+      [](const arena::Reader&, const Profile& profile) {
+        CHECK_EQ(profile.event_rows.size(), 1u);
+        for (const Profile::EventRow& row : profile.event_rows) CHECK(row.count >> 63 == 0 && row.enabled >> 63 == 0);
+      });
+}
+
 TEST(segments_in_a_hole_take_neither_memory_nor_time) {
   using arena::Kind;
   constexpr std::uint64_t size = std::uint64_t{15} << 30;
-  for (const Kind kind :
-       {Kind::cells, Kind::journal, Kind::slices, Kind::regions, Kind::peers, Kind::comms, Kind::thread, Kind::none}) {
+  for (const Kind kind : {Kind::cells, Kind::journal, Kind::slices, Kind::regions, Kind::peers, Kind::comms,
+                          Kind::thread, Kind::events, Kind::none}) {
     const auto change = [=](const std::string& file) {
       const int descriptor = open(file.c_str(), O_RDWR);
       std::uint64_t used = 0;
