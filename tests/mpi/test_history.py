@@ -179,7 +179,7 @@ def csv_rows(text: str) -> list[dict[str, str]]:
 
 def test_the_command_shows_the_same_numbers_as_the_profiles(mpi: Mpi) -> None:
     """Of a killed job by its folder, and by the profile that was recovered."""
-    with job(mpi, "run", env=EVERY) as running:
+    with job(mpi, "run", env={**EVERY, "COMMLENS_DATATYPES": "1"}) as running:
         kill_after_snapshots(running)
         where = running.where
         commlens("recover", "-o", "recovered.db", "arenas", "out", cwd=where)
@@ -200,6 +200,18 @@ def test_the_command_shows_the_same_numbers_as_the_profiles(mpi: Mpi) -> None:
         commlens("history", folder, "--between", f"{begin:.3f}", f"{until:.3f}", "-o", "part.db", cwd=where)
         found = Profile(where / "part.db").calls("MPI_Allreduce")["s1.1"]
         assert sum(found.values()) == int(rows[2]["new_calls"])
+        by_datatype = Profile(where / "part.db").rows(
+            "SELECT tree, SUM(calls) AS calls FROM datatype_use JOIN datatype ON datatype.id = sent "
+            "JOIN comm ON comm.id = comm JOIN op ON op.id = op "
+            "WHERE op.name = 'MPI_Allreduce' AND comm.name = 's1.1' GROUP BY tree"
+        )
+        assert [row["calls"] for row in by_datatype] == [int(rows[2]["new_calls"])], by_datatype
+        part = csv_rows(
+            commlens(
+                "report", folder, "--between", f"{begin:.3f}", f"{until:.3f}", *asked, "--unfold", cwd=where
+            )
+        )
+        assert sum(int(row["calls"]) for row in part) == int(rows[2]["new_calls"])
         shown = csv_rows(commlens("report", folder, "--at", f"{until:.3f}", *asked, "--unfold", cwd=where))
         assert sum(int(row["calls"]) for row in shown) == sum(int(row["new_calls"]) for row in rows[:3])
         assert "snapshot=" in commlens("report", folder, "--at", f"{until:.3f}", cwd=where)

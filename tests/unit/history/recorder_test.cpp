@@ -5,13 +5,17 @@
 
 #include <array>
 #include <csignal>
+#include <cstring>
+#include <map>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "core/arena/arena.h"
 #include "core/history/state.h"
 #include "core/recover/between.h"
+#include "core/state/datatypes.h"
 #include "core/state/regions.h"
 #include "core/state/series.h"
 #include "core/state/threads.h"
@@ -159,6 +163,41 @@ TEST(between_two_snapshots_a_metric_has_the_values_of_that_time) {
   std::vector<double> values;
   for (const auto& [number, value] : series.begin()->second) values.push_back(value.value);
   CHECK(values == (std::vector<double>{10, 11, 12}));
+}
+
+TEST(between_two_snapshots_datatypes_have_the_calls_of_that_time) {
+  const Folder arenas, folder;
+  HistoryWriter writer(64);
+  CHECK(writer.create(folder.path() + "/x", "n.history"));
+  Recorder recorder(launch, {arenas.path()});
+  Steps process(arenas.path(), [](int i) {
+    if (i == 2) _exit(0);
+    has_datatypes = true;
+    const auto send = [](const char* name, int calls) {
+      const std::uint32_t number = number_of({name, 4, 0, 4, identity_of(name, std::strlen(name))});
+      count(world, op, calls, 10, 8, with_datatype(0, number, Use::sent));
+    };
+    send("MPI_INT", i == 0 ? 5 : 3);
+    send(i == 0 ? "MPI_DOUBLE" : "vector(1, 2, 3) of MPI_INT", 4);
+  });
+  process.next();
+  recorder.look();
+  CHECK(writer.add(recorder.take(10)));
+  process.next();
+  recorder.look();
+  CHECK(writer.add(recorder.take(20)));
+  process.last();
+  const std::string path = folder.path() + "/x/n.history";
+  const auto late = one_at(path, 20);
+  subtract(*late, *one_at(path, 10));
+  const CountedDatatypes& datatypes = late->counted().datatypes;
+  std::map<std::string, std::uint64_t> calls;
+  for (const auto& [place, sum] : datatypes.sums) {
+    calls[datatypes.facts.at(datatypes.combinations.at(std::get<2>(place)).sent).tree] = sum.calls;
+    CHECK_EQ(sum.bytes_sent, 8 * sum.calls);
+    CHECK_EQ(sum.time, 10 * sum.calls);
+  }
+  CHECK(calls == (std::map<std::string, std::uint64_t>{{"MPI_INT", 3}, {"vector(1, 2, 3) of MPI_INT", 4}}));
 }
 
 TEST(the_last_state_of_a_process_that_has_removed_its_arena_is_recorded) {
