@@ -28,7 +28,7 @@ namespace {
 // clang-format off
 #define COMMLENS_TOOL_FUNCTIONS(X)                                                                                  \
   X(init_thread) X(finalize) X(pvar_get_num) X(pvar_get_info) X(pvar_session_create) X(pvar_session_free)           \
-  X(pvar_handle_alloc) X(pvar_handle_free) X(pvar_start) X(pvar_stop) X(pvar_read)
+  X(pvar_handle_alloc) X(pvar_handle_free) X(pvar_start) X(pvar_read)
 // clang-format on
 
 struct Tool {
@@ -66,7 +66,7 @@ struct OpenVariable {
   std::string name;
   MPI_T_pvar_handle handle;
   PvarType type;
-  bool grows, is_started;
+  bool grows;
   std::size_t count;
   std::uint64_t metric;
   std::vector<char> before, now;
@@ -200,10 +200,17 @@ std::string error_text(const char* what, int error) {
   return std::string(what) + " with error " + std::to_string(error);
 }
 
+// Intel MPI has two variables of one name, which differ in their class.
+std::string metric_name(const Pvars& all, const Info& info) {
+  const bool is_second = std::any_of(all.variables.begin(), all.variables.end(),
+                                     [&](const OpenVariable& other) { return other.name == info.name; });
+  return is_second ? std::string(info.name) + " (" + unit_of(info.klass, info.type) + ")" : info.name;
+}
+
 // Makes a handle that counts from now on.  Returns why that fails, or an empty text.
 std::string open(Pvars& all, int index, const Info& info) {
   if (all.variables.size() >= most_pvars) return "more than " + std::to_string(most_pvars);
-  OpenVariable variable{info.name, {}, info.type, grows(info.klass), false, 0, 0, {}, {}};
+  OpenVariable variable{info.name, {}, info.type, grows(info.klass), 0, 0, {}, {}};
   int count = 0;
   void* const object = info.bind == MPI_T_BIND_MPI_COMM ? &all.world : nullptr;
   int rc = all.tool.pvar_handle_alloc(all.session, index, object, &variable.handle, &count);
@@ -213,14 +220,13 @@ std::string open(Pvars& all, int index, const Info& info) {
     objection = "more than " + std::to_string(most_elements) + " values";
   } else if (info.continuous == 0) {
     rc = all.tool.pvar_start(all.session, variable.handle);
-    variable.is_started = rc == MPI_SUCCESS;
     if (rc != MPI_SUCCESS) objection = error_text("cannot be started, ", rc);
   }
   if (objection.empty()) {
     variable.count = static_cast<std::size_t>(count);
     variable.now.resize(variable.count * bytes_of(info.type));
     variable.before.resize(variable.now.size());
-    variable.metric = metric_of(info.name, unit_of(info.klass, info.type));
+    variable.metric = metric_of(metric_name(all, info).c_str(), unit_of(info.klass, info.type));
     rc = all.tool.pvar_read(all.session, variable.handle, variable.before.data());
     if (rc != MPI_SUCCESS) objection = error_text("cannot be read,", rc);
   }
@@ -329,10 +335,8 @@ void end_pvars() noexcept try {
   if (!all.is_open) return;
   all.is_open = false;
   call_for_readings(nullptr);
-  for (OpenVariable& variable : all.variables) {
-    if (variable.is_started) all.tool.pvar_stop(all.session, variable.handle);
-    all.tool.pvar_handle_free(all.session, &variable.handle);
-  }
+  // They are not stopped before: Open MPI's monitoring would then count for no other handle either.
+  for (OpenVariable& variable : all.variables) all.tool.pvar_handle_free(all.session, &variable.handle);
   all.variables.clear();
   all.tool.pvar_session_free(&all.session);
   all.tool.finalize();

@@ -59,6 +59,8 @@ def test_each_class_is_read_as_the_standard_means_it(mpi: Mpi) -> None:
             grown("f_narrow", "counter", rank),  # overflows
             grown("f_timer", "s", rank, scale=0.25),
             grown("f_ticks", "timer", rank),
+            # It has the values of the counter of this name.
+            ("f_counter (level)", "level", rank, 3, 16225 + 3 * rank, 5110 + rank, 6005 + rank, 6005 + rank),
             ("f_array", "aggregate", rank, 9, 6 * tens + 30, 0, 3 * tens, 15),
             ("f_state", "state", rank, 3, -17, -7, -3, -3),
             momentary("f_level", "level", rank),
@@ -96,7 +98,7 @@ def test_patterns_choose_and_exclude(mpi: Mpi) -> None:
     names = {value[0] for value in values(simulated(mpi, 1, "!x_*,!f_le*"), "f_")}
     assert "f_low" in names
     assert "f_level" not in names
-    assert len(names) == 11
+    assert len(names) == 12
 
 
 def test_the_word_list_prints_the_variables(mpi: Mpi) -> None:
@@ -105,8 +107,21 @@ def test_the_word_list_prints_the_variables(mpi: Mpi) -> None:
     assert said[0].startswith(" COMMLENS_PVARS: this MPI library has "), done
     assert "   f_level (level): says ?[31mf_level" in said
     assert "   x_window (counter; cannot be read: bound to a window): says ?[31mx_window" in said
-    assert sum("f_counter" in line for line in said) == 1, "only rank 0 prints"
+    assert sum("f_counter (counter)" in line for line in said) == 1, "only rank 0 prints"
     assert values(done, "") == []
+
+
+def test_a_program_of_sessions_has_no_variables_of_communicators(mpi: Mpi) -> None:
+    library = mpi.compile("pvar_library.c", shared=True)
+    program = mpi.compile("sessions.c", None, "-Wl,--no-as-needed", library)
+    done = mpi.run(2, [program, "only"], {"COMMLENS_PVARS": "f_counter,f_array"})
+    if done.rc == 77:
+        pytest.skip("this MPI library has no sessions")
+    assert values(done, "f_counter")[0][:5] == ("f_counter", "counter", 0, 1, 0)
+    assert values(done, "f_array") == []
+    assert any(
+        "f_array (bound to a communicator, but there is no MPI_COMM_WORLD)" in line for line in done.said
+    )
 
 
 def test_without_the_option_mpi_t_is_not_touched(mpi: Mpi) -> None:

@@ -31,6 +31,7 @@ static struct Variable variables[] = {
     {"f_percentage", MPI_T_PVAR_CLASS_PERCENTAGE, DOUBLE, MPI_T_BIND_NO_OBJECT, 1, 1, {1}},
     {"f_size", MPI_T_PVAR_CLASS_SIZE, ULLONG, MPI_T_BIND_NO_OBJECT, 1, 1, {1}},
     {"f_generic", MPI_T_PVAR_CLASS_GENERIC, COUNT, MPI_T_BIND_NO_OBJECT, 1, 1, {1}},
+    {"f_counter", MPI_T_PVAR_CLASS_LEVEL, ULONG, MPI_T_BIND_NO_OBJECT, 1, 1, {5000}},
     {"x_text", MPI_T_PVAR_CLASS_GENERIC, CHAR, MPI_T_BIND_NO_OBJECT, 1, 1, {0}},
     {"x_window", MPI_T_PVAR_CLASS_COUNTER, ULONG, MPI_T_BIND_MPI_WIN, 1, 1, {0}},
     {"x_group", MPI_T_PVAR_CLASS_COUNTER, ULONG, MPI_T_BIND_MPI_GROUP, 1, 1, {0}},
