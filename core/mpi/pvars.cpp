@@ -282,10 +282,10 @@ void read_variables(Pvars& all, bool counts) {
 
 void read(bool counts) noexcept try {
   Pvars& all = pvars();
-  // A thread that may not call MPI now reads nothing.  The values are then part of the next reading.
-  if (!pthread_equal(all.opener, pthread_self()) && job.thread_level != MPI_THREAD_MULTIPLE) return;
   const std::lock_guard<std::mutex> lock(all.mutex);
-  if (all.is_open) read_variables(all, counts);
+  // A thread that may not call MPI now reads nothing.  The values are then part of the next reading.
+  const bool may_read = pthread_equal(all.opener, pthread_self()) != 0 || job.thread_level == MPI_THREAD_MULTIPLE;
+  if (all.is_open && may_read) read_variables(all, counts);
 } catch (const std::bad_alloc&) {
   return;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <type_traits>
 
 namespace commlens {
 namespace {
@@ -18,7 +19,12 @@ Number element(const void* values, std::size_t i) noexcept {
 template <class Number>
 double growing(const void* before, const void* now, std::size_t i) noexcept {
   const Number first = element<Number>(before, i), last = element<Number>(now, i);
-  return static_cast<double>(last < first ? last : last - first);
+  if (last < first) return static_cast<double>(last);
+  if constexpr (std::is_unsigned<Number>::value) {
+    return static_cast<double>(last - first);
+  } else {
+    return static_cast<double>(last) - static_cast<double>(first);  // in integers, it could overflow
+  }
 }
 
 }  // namespace

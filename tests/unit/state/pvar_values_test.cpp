@@ -31,6 +31,8 @@ TEST(a_variable_that_was_reset_grew_from_0) {
   CHECK_EQ(increase<std::uint64_t>(PvarType::unsigned_64, 100, 7), 7.0);
   CHECK_EQ(increase<std::int64_t>(PvarType::signed_64, 100, 7), 7.0);
   CHECK_EQ(increase<std::int32_t>(PvarType::signed_32, 100, 7), 7.0);
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = -(least + 1);
+  CHECK_EQ(increase<std::int64_t>(PvarType::signed_64, least, most), 18446744073709551616.0);
   CHECK_EQ(increase<double>(PvarType::real, 1.5, 1.75), 0.25);
   CHECK_EQ(increase<double>(PvarType::real, 1.5, 0.25), 0.25);
 }
