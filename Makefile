@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead study scale algorithms placement reorder hosts site page fmt lint gen install uninstall clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site page fmt lint gen install uninstall clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -63,6 +63,9 @@ bench:       ## added nanoseconds per call, against no tool
 
 overhead:    ## cost of commlens for programs, calls and memory, with intervals: hours; docs/evidence/overhead.md
 	@tools/bench.sh overhead.py
+
+peers:       ## other profilers, built and compared: hours; PEERS=folder with clones, PARTS=some; docs/comparison.md
+	@PEERS="$(PEERS)" PARTS="$(PARTS)" tools/peers.sh
 
 study:       ## which algorithm of MPI_Alltoall is the fastest for an FFT: minutes; writes docs/cases/fft.md
 	@tools/bench.sh study.py

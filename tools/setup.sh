@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages of the named groups; does nothing if none is missing.
 #
-#     tools/setup.sh build|reader|dev|demo|mpi|test|proof|hosts|slurm|fuzz ...
+#     tools/setup.sh build|reader|dev|demo|mpi|test|proof|peers|hosts|slurm|fuzz ...
 #
 # A program counts as installed if it works, whether from a distribution's package, an environment module or Spack.
 # Missing packages are installed with apt-get, as root or with sudo.  Without both, this script lists the packages to ask
@@ -83,6 +83,16 @@ proof   libfftw3-mpi-dev    packaged libfftw3-mpi-dev
 proof   libfftw3-dev        packaged libfftw3-dev
 proof   libboost-mpi-dev    packaged libboost-mpi-dev
 proof   mumps-test          packaged mumps-test
+peers   git                 has git
+peers   gfortran            has gfortran
+peers   valgrind            has valgrind
+peers   libsqlite3-dev      packaged libsqlite3-dev
+peers   libunwind-dev       packaged libunwind-dev
+peers   binutils-dev        packaged binutils-dev
+peers   libiberty-dev       packaged libiberty-dev
+peers   autoconf            has autoconf
+peers   automake            has automake
+peers   libtool             has libtoolize
 hosts   iproute2            has ip
 slurm   munge               has munged
 slurm   slurmctld           has slurmctld

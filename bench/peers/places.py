@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the comparison keeps its files. All of them are below build/, which git ignores, but for the page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HOME = Path(os.environ.get("PEERS_HOME", ROOT / "build" / "peers"))
+"""The folder of everything; the environment chooses another one, for tests."""
+
+SOURCES = HOME / "src"
+INSTALLED = HOME / "install"
+LOGS = HOME / "log"
+RESULTS = HOME / "results"
+PROGRAMS = HOME / "programs"
+PAGE = ROOT / "docs" / "comparison.md"
+RUNNER = ROOT / "build" / "release" / "bin" / "commlens-run"
