@@ -112,7 +112,7 @@ def pack(target: Path) -> None:
             archive.add(path, arcname=str(path).lstrip("/"), recursive=False)
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
         for path in sorted(set(own_files())):
-            if "__pycache__" not in path.parts and not path.name.endswith((".a", ".jar")):
+            if not {"__pycache__", "arena"} & set(path.parts) and not path.name.endswith((".a", ".jar")):
                 archive.add(path, arcname=f"peers/{path.relative_to(places.ROOT)}", recursive=False)
         add(archive, "peers/mpi.tar", inner.getvalue())
         add(archive, "peers/start", START.encode(), 0o755)

@@ -107,12 +107,13 @@ def round_ns(seconds: float) -> int:
 
 
 def failures(store: Store, setup: Setup, tool: str) -> int:
-    """Return how often a tool has failed with a program."""
+    """Return how often a tool has failed with a program; a run that did not end is enough to give up."""
     return sum(
-        run["tool"] == tool and bool(run["failure"])
+        (GIVES_UP if run["failure"].startswith(runs.HUNG) else 1)
         for record in store
         if tuple(record["key"][:3]) == setup.key
         for run in record["runs"]
+        if run["tool"] == tool and run["failure"]
     )
 
 

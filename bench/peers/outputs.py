@@ -171,10 +171,34 @@ def read_caliper(folder: Path, mpi: str) -> Iterator[Row]:
         yield from parse_caliper(done.stdout, int(path.stem.split("-")[1]))
 
 
+TASK = re.compile(r'<task\b[^>]*\bmpi_rank="(\d+)"')
+HASHED = re.compile(r'<hent\b[^>]*\bcall="(\w+)" bytes="(-?\d+)"[^>]*\bcount="(\d+)"')
+
+
+def read_ipm(folder: Path, _mpi: str) -> Iterator[Row]:
+    """Return the entries of the hash tables in a full log; the bytes of an entry are those of one call."""
+    calls: dict[tuple[str, int], int] = {}
+    moved: dict[tuple[str, int], int] = {}
+    rank = 0
+    for line in only(folder, "*.ipm.xml").read_text(errors="replace").splitlines():
+        task, entry = TASK.search(line), HASHED.search(line)
+        if task:
+            rank = int(task[1])
+        if entry:
+            key, size, count = (entry[1], rank), int(entry[2]), int(entry[3])
+            calls[key] = calls.get(key, 0) + count
+            moved[key] = moved.get(key, 0) + size * count
+    if not calls:
+        raise OutputError("no call in its log")
+    for (op, of), count in sorted(calls.items()):
+        yield Row(op, count, of, moved=(moved[op, of],) if moved[op, of] else None)
+
+
 READERS: dict[str, Callable[[Path, str], Iterator[Row]]] = {
     COMMLENS: read_commlens,
     "mpisee": read_mpisee,
     "mpiP": read_mpip,
     "Caliper": read_caliper,
+    "IPM": read_ipm,
 }
 """By peer."""

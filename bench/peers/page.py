@@ -16,13 +16,14 @@ from bench.peers.results import Record, Store
 from bench.peers.tools import BY_NAME, COMMLENS, CONFIGURATIONS, MPIS, PEERS, UNTRIED
 from overhead_page import added_bytes, around, number, table
 
-from commlens.overhead.estimate import Estimate, estimate
+from commlens.overhead.estimate import FEWEST, Estimate, estimate
 from commlens.overhead.legs import BASELINE
 from commlens.render.units import bytes_text
 
 TEMPLATE = Path(__file__).parent / "page.md.in"
 ALL = (build.PART, correct.PART, features.PART, cost.INSTRUCTIONS, cost.CALLS, cost.FINALIZE, cost.OVERHEAD)
 NOTHING = ["Not measured yet.", ""]
+TOO_FEW = [f"Not measured yet in at least {FEWEST} rounds.", ""]
 TOOLS = [configuration.name for configuration in CONFIGURATIONS]
 
 
@@ -317,7 +318,7 @@ def calls(losses: Losses) -> list[str]:
                         alone.setdefault((row, n), []).append(ns)
                     elif (row, n) in base and n:
                         added.setdefault((row, n), {}).setdefault(name, []).append(ns - base[row, n])
-        if not added:
+        if not added or len(records) < FEWEST:
             continue
         names = in_order(name for of in added.values() for name in of)
         rows = []
@@ -332,7 +333,7 @@ def calls(losses: Losses) -> list[str]:
         lines += [f"**{title}**, {len(records)} rounds", ""]
         lines += table(("call", "communicators", "alone, ns", *(f"{name} adds" for name in names)), rows, 1)
         lines += failed_lines(failed.values())
-    return lines or NOTHING
+    return lines or TOO_FEW
 
 
 def by_setup(part: str) -> dict[tuple[str, str, str], list[Record]]:
@@ -358,6 +359,31 @@ def failures(records: Iterable[Record]) -> dict[str, tuple[int, str, str]]:
 Text = Callable[[Estimate], str]
 
 
+def costs_of(
+    records: Sequence[Record],
+    pairs: Mapping[str, Sequence[tuple[float, float]]],
+    names: Sequence[str],
+    text: Text,
+    *,
+    relative: bool,
+    plain_number: bool,
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the estimate of each tool, and the text of its cell; a tool that failed has a text only."""
+    broken = failures(records)
+    values, texts = {}, {}
+    for name in names:
+        if name in pairs:
+            if relative:
+                added = tuple(after / before - 1 for before, after in pairs[name] if before)
+            else:
+                added = tuple(after - (0 if plain_number else before) for before, after in pairs[name])
+            one = _estimate(added)
+            values[name], texts[name] = one.value, text(one)
+        if name in broken:
+            texts[name] = f"{texts.get(name, '')} failed {broken[name][0]} times".strip()
+    return values, texts
+
+
 def cost_table(
     part: str,
     what: str,
@@ -374,8 +400,12 @@ def cost_table(
     plain_number : the tools' own number, which is none without a tool
     """
     lines: list[str] = []
+    is_timed = what.endswith("_ns")
+    whole = {
+        key: records for key, records in by_setup(part).items() if len(records) >= (FEWEST if is_timed else 1)
+    }
     for mpi, mpi_title in MPIS.items():
-        setups = {key: records for key, records in by_setup(part).items() if key[0] == mpi}
+        setups = {key: records for key, records in whole.items() if key[0] == mpi}
         names = in_order(
             run["tool"]
             for records in setups.values()
@@ -388,19 +418,9 @@ def cost_table(
             setups.items(), key=lambda item: (item[0][2].split()[0], int(item[0][1]))
         ):
             pairs = cost.differences(records, what)
-            broken = failures(records)
-            values, texts = {}, {}
-            for name in names:
-                if name in pairs and relative:
-                    one = _estimate(tuple(after / before - 1 for before, after in pairs[name] if before))
-                elif name in pairs:
-                    one = _estimate(
-                        tuple(after - (0 if plain_number else before) for before, after in pairs[name])
-                    )
-                if name in pairs:
-                    values[name], texts[name] = one.value, text(one)
-                if name in broken:
-                    texts[name] = f"{texts.get(name, '')} failed {broken[name][0]} times".strip()
+            values, texts = costs_of(
+                records, pairs, names, text, relative=relative, plain_number=plain_number
+            )
             before = [pair[0] for pair in next(iter(pairs.values()), [])]
             base = [] if plain_number else [base_text(what, statistics.median(before)) if before else ""]
             rows.append((code(program), ranks, str(len(records)), *base, *bold_best(values, texts, names)))
@@ -416,7 +436,7 @@ def cost_table(
                 "",
                 *table(("program", "ranks", "rounds", *alone, *names), rows),
             ]
-    return lines or NOTHING
+    return lines or (TOO_FEW if is_timed else NOTHING)
 
 
 def base_text(what: str, value: float) -> str:
