@@ -4,7 +4,7 @@
 The archive has the built tools, commlens, the compiled programs, the scripts, and the files of the Debian packages of both MPI
 libraries. `start` in it puts missing files of these packages where they belong, which needs root, and runs the parts:
 
-    tar xf peers.tar.gz && peers/start --parts overhead,finalize --rounds 30 --minutes 6 --ranks 2,8
+    tar xf peers.tar.gz && peers/start --parts overhead,finalize --rounds 10 --minutes 6 --ranks 2,8 --size quick
 """
 
 from __future__ import annotations

@@ -92,8 +92,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--seeds", type=int, default=12, help="random programs of part correct (default: %(default)s)"
     )
     parser.add_argument(
-        "--small", action="store_true", help="programs of part overhead for milliseconds, to try it out"
+        "--size",
+        choices=("usual", "quick", "small"),
+        default="usual",
+        help="of the programs of part overhead: seconds, a quarter of that, milliseconds (default: %(default)s)",
     )
+    parser.add_argument("--with", dest="names", help="configurations whose cost is measured (default: all)")
     parser.add_argument("--again", action="store_true", help="forget the results of these parts first")
     parser.add_argument("--render", action="store_true", help="only write the page")
     parser.add_argument("--no-page", action="store_true", help="write no page")
@@ -121,6 +125,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def measure(given: argparse.Namespace, part: str, budget: Budget, scratch: Path) -> None:
     """Measure one part."""
     store = Store(part)
+    names = given.names.split(",") if given.names else None
     timed = part in (cost.FINALIZE, cost.CALLS, cost.OVERHEAD)
     store.add_facts(facts(given.mpi, given.rounds if timed else None))
     if part == correct.PART:
@@ -130,14 +135,14 @@ def measure(given: argparse.Namespace, part: str, budget: Budget, scratch: Path)
     elif part == cost.INSTRUCTIONS:
         cost.measure_instructions(store, given.mpi, budget, scratch)
     elif part == cost.CALLS:
-        cost.measure_calls(store, given.mpi, given.rounds, budget)
+        cost.measure_calls(store, given.mpi, given.rounds, budget, names)
     elif part == cost.FINALIZE:
         setups = cost.setups_of_finalize(given.mpi, given.finalize_ranks)
-        cost.in_rounds(store, setups, given.rounds, budget, scratch)
+        cost.in_rounds(store, setups, given.rounds, budget, scratch, names)
     else:
-        setups = cost.setups_of_overhead(given.mpi, given.ranks, small=given.small)
+        setups = cost.setups_of_overhead(given.mpi, given.ranks, given.size)
         chosen = [setup for setup in setups if not given.only or setup.program in given.only.split(",")]
-        cost.in_rounds(store, chosen, given.rounds, budget, scratch)
+        cost.in_rounds(store, chosen, given.rounds, budget, scratch, names)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -31,6 +31,25 @@ PROGRAMS_OF_OVERHEAD = (
     "cg", "halo", "fft", "wavefront", "amr", "sample_sort", "closure", "bcast_barrier", "pingpong", "message_rate",
     "polling", "wildcard", "onesided", "many_comms", "comm_churn", "rows_columns",
 )  # fmt: skip
+QUICK: dict[str, tuple[int, ...]] = {
+    "cg": (112, 40),
+    "halo": (48, 8, 120),
+    "fft": (64, 20),
+    "wavefront": (32, 64, 350),
+    "amr": (1_000, 3, 10, 16),
+    "sample_sort": (100_000, 20),
+    "closure": (4_000, 2),
+    "bcast_barrier": (250_000,),
+    "pingpong": (2_500, 1 << 17),
+    "message_rate": (25_000, 64),
+    "polling": (8_000, 500),
+    "wildcard": (500_000,),
+    "onesided": (5_000, 200),
+    "many_comms": (256, 500_000),
+    "comm_churn": (15_000,),
+    "rows_columns": (150_000,),
+}
+"""Arguments for a quarter of the usual time."""
 COMMS_OF_FINALIZE = {"openmpi": (1, 100, 1000), "mpich": (1, 100, 1000)}
 RANKS_OF_FINALIZE = (2, 4, 16, 32)
 COMMS_OF_CALLS = {"openmpi": (1, 64, 4096), "mpich": (1, 64, 2000)}
@@ -53,6 +72,11 @@ class Setup:
     def key(self) -> tuple[str, str, str]:
         """Without the round."""
         return self.mpi, str(self.ranks), " ".join(map(str, (self.program, *self.arguments)))
+
+
+def chosen(mpi: str, names: Sequence[str] | None) -> list[Configuration]:
+    """Return the configurations whose cost is measured, of those named."""
+    return [one for one in runs.present(mpi, cost=True) if names is None or one.name in names]
 
 
 def version_of(tools: Sequence[Configuration], mpi: str) -> str:
@@ -143,11 +167,21 @@ def seconds_of(store: Store, setup: Setup) -> float:
     return max(took, default=10.0)
 
 
-def in_rounds(store: Store, setups: Sequence[Setup], rounds: int, budget: Budget, scratch: Path) -> None:
-    """Run all programs in rounds, in turns, until all have their rounds or the time is over."""
+def in_rounds(
+    store: Store,
+    setups: Sequence[Setup],
+    rounds: int,
+    budget: Budget,
+    scratch: Path,
+    names: Sequence[str] | None = None,
+) -> None:
+    """Run all programs in rounds, in turns, until all have their rounds or the time is over.
+
+    names : of the configurations; None: all
+    """
     for number in range(1, rounds + 1):
         for setup in setups:
-            tools = runs.present(setup.mpi, cost=True)
+            tools = chosen(setup.mpi, names)
             if store.has((*setup.key, str(number)), version_of(tools, setup.mpi)):
                 continue
             if not budget.allows(seconds_of(store, setup)):
@@ -156,13 +190,18 @@ def in_rounds(store: Store, setups: Sequence[Setup], rounds: int, budget: Budget
             print(f"{store.part:8} {' '.join(setup.key)}, round {number} of {rounds}", flush=True)
 
 
-def setups_of_overhead(mpis: Sequence[str], ranks: Sequence[int], *, small: bool = False) -> list[Setup]:
-    """Return the programs of part "overhead"."""
+def setups_of_overhead(mpis: Sequence[str], ranks: Sequence[int], size: str = "usual") -> list[Setup]:
+    """Return the programs of part "overhead".
+
+    size : "usual" for one or two seconds, "quick" for a quarter of that, "small" for milliseconds
+    """
+
+    def arguments(name: str) -> tuple[int, ...]:
+        program = PROGRAMS[name]
+        return QUICK[name] if size == "quick" else program.small if size == "small" else program.usual
+
     return [
-        Setup(mpi, n, name, PROGRAMS[name].small if small else PROGRAMS[name].usual)
-        for name in PROGRAMS_OF_OVERHEAD
-        for mpi in mpis
-        for n in ranks
+        Setup(mpi, n, name, arguments(name)) for name in PROGRAMS_OF_OVERHEAD for mpi in mpis for n in ranks
     ]
 
 
@@ -176,11 +215,13 @@ def setups_of_finalize(mpis: Sequence[str], ranks: Sequence[int]) -> list[Setup]
     ]
 
 
-def measure_calls(store: Store, mpis: Sequence[str], rounds: int, budget: Budget) -> None:
+def measure_calls(
+    store: Store, mpis: Sequence[str], rounds: int, budget: Budget, names: Sequence[str] | None = None
+) -> None:
     """Run bench/calls.c in rounds: nanoseconds of a call, on one and on many communicators."""
     for number in range(1, rounds + 1):
         for mpi in mpis:
-            tools = runs.present(mpi, cost=True)
+            tools = chosen(mpi, names)
             key, version = (mpi, str(number)), version_of(tools, mpi)
             if store.has(key, version) or not budget.allows(20):
                 continue
