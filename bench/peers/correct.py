@@ -221,20 +221,29 @@ def witnessed(case: Case, mpi: str, folder: Path) -> Truth:
 
 
 def judge(case: Case, mpi: str, configuration: Configuration | None, scratch: Path) -> dict[str, Any]:
-    """Run a program under a tool, or without one, and return what came out."""
-    folder = scratch / "work"
-    folder.mkdir(parents=True)
-    (folder / "in").write_bytes(bytes(FILE_SIZE))
-    arguments = [folder, *case.arguments] if case.program else case.arguments
-    with runs.run(configuration, mpi, case.ranks, [case.executable, *arguments], 90) as ran:
-        result: dict[str, Any] = {"command": ran.command.replace(str(folder), "WORK"), "failure": ran.failure}
-        if ran.failure or configuration is None:
-            return result
-        try:
-            rows = list(outputs.READERS[configuration.peer](ran.out, mpi))
-            return {**result, **compare(truth_of(case, mpi, folder), rows)}
-        except OutputError as error:
-            return {**result, "failure": f"no output: {error}"}
+    """Run a program under a tool, or without one, and return what came out.
+
+    A run that fails is repeated: only a failure of all tries is the result.
+    """
+    result: dict[str, Any] = {}
+    for number in range(TRIES):
+        folder = scratch / f"work{number}"
+        folder.mkdir(parents=True)
+        (folder / "in").write_bytes(bytes(FILE_SIZE))
+        arguments = [folder, *case.arguments] if case.program else case.arguments
+        with runs.run(configuration, mpi, case.ranks, [case.executable, *arguments], 90) as ran:
+            result = {"command": ran.command.replace(str(folder), "WORK"), "failure": ran.failure}
+            if configuration is None and not ran.failure:
+                return result
+            if configuration is not None and not ran.failure:
+                try:
+                    rows = list(outputs.READERS[configuration.peer](ran.out, mpi))
+                    return {**result, **compare(truth_of(case, mpi, folder), rows)}
+                except OutputError as error:
+                    result["failure"] = f"no output: {error}"
+        if result["failure"].startswith(runs.HUNG):
+            break
+    return result
 
 
 def measure(store: Store, mpis: Sequence[str], seeds: Sequence[int], budget: Budget, scratch: Path) -> None:
@@ -255,7 +264,11 @@ def measure(store: Store, mpis: Sequence[str], seeds: Sequence[int], budget: Bud
                 if configuration is not None and alone is not None and alone["failure"]:
                     continue
                 count += 1
-                result = judge(case, mpi, configuration, scratch / f"{count}")
+                try:
+                    result = judge(case, mpi, configuration, scratch / f"{count}")
+                except model.WitnessError as error:
+                    print(f"correct  {mpi:8} {case.name:14} no model: {error}", flush=True)
+                    break
                 store.put(key, version, **result)
                 verdict = result["failure"] or ", ".join(
                     f"{what} {result[what][0]} of {sum(result[what])}"
