@@ -107,7 +107,8 @@ def measured(
         failure = "its library is not loaded"
     if failure:
         shutil.rmtree(folder)
-        return {"tool": name, "failure": failure, "command": runs.shown(words)}
+        own = [word.replace(str(folder), "WORK") for word in words]
+        return {"tool": name, "failure": failure, "command": runs.shown(own)}
     # Some tools write into the current folder, whatever they are told; the stopwatch's own files are not theirs.
     size = sum(
         path.lstat().st_size
