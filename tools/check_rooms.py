@@ -56,12 +56,13 @@ IMPORTS: dict[str, str] = {
     "place": "base render profile selection algorithms matrix",
     "charts": "base render profile compare",
     "page": "base symbols render profile reports findings algorithms matrix compare waiting charts",
+    "fleet": "base symbols render profile selection reports findings matrix",
     "doctor": "base launch symbols render",
     "selftest": "annotate base launch profile jobs overhead doctor",
     "export": "base symbols profile selection",
     "frames": "base profile export page",
     "__init__": "annotate frames",
-    "cli": "base symbols render profile selection reports findings jobs algorithms matrix overhead compare waiting tune place charts page doctor selftest export",
+    "cli": "base symbols render profile selection reports findings jobs algorithms matrix overhead compare waiting tune place charts page fleet doctor selftest export",
     "__main__": "cli",
 }
 """The same for python/commlens/; each file beside its folders counts as a folder."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -236,6 +237,12 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the path of the small profile."""
     return small_builder().write(tmp_path_factory.mktemp("small") / "small.db")
+
+
+@pytest.fixture
+def without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait for the disk: only a crash of the machine would make a difference."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @dataclass

@@ -53,6 +53,7 @@ COMMANDS = (
         "recover",
         "merge",
         "clean",
+        "ingest",
     ),
 )
 """Each is in the module of its name, which is imported when the command is used: all of them take 0.3 s."""
