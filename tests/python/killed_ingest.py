@@ -121,7 +121,7 @@ def check(target: Path, jobs: Jobs, expected: dict[str, list[Any]]) -> None:
     """Check what killed writers left; then add the rest."""
     if (target / HEAD).exists():
         found = content(target)
-        assert doubled(target) == []
+        assert doubled(target) == [], doubled(target)
         there = {row.split(",")[0] for row in found.get("job", ())}
         for table, rows in expected.items():
             if table != "refused":

@@ -8,7 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from fleet_cases import write_jobs
+from fleet_cases import content, write_jobs
+
+from commlens.fleet import dataset as dataset_module
+from commlens.fleet.dataset import Dataset
+from commlens.fleet.files import put_together
+from commlens.fleet.log import DataFile
 
 HERE = Path(__file__).resolve().parent
 
@@ -24,7 +29,31 @@ def killed(tmp_path: Path, *how: object) -> list[str]:
 
 
 def test_a_writer_that_is_killed_at_a_change_of_a_file_leaves_a_whole_dataset(tmp_path: Path) -> None:
-    assert len(killed(tmp_path, "points", 3, 9)) >= 8
+    assert len(killed(tmp_path, "points", 3, 13)) >= 6
+
+
+def test_two_writers_that_put_the_same_files_together_lose_and_double_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One has the groups of two parts when the other has put both together: the second group is then no longer there."""
+    monkeypatch.setattr(dataset_module, "TOGETHER", 2)
+    one, other = Dataset(tmp_path / "set"), Dataset(tmp_path / "set")
+    for number in range(2):
+        rows = [(10 * number + i, c, "2026-01", None, "1", "", "", "", "", 1, 1) for i, c in enumerate("ab")]
+        one.add({"batch_job": rows})
+    before = content(tmp_path / "set")
+
+    def late(root: Path, group: list[DataFile]) -> DataFile:
+        monkeypatch.setattr(dataset_module, "put_together", put_together)
+        assert other.compact() == 4
+        return put_together(root, group)
+
+    monkeypatch.setattr(dataset_module, "put_together", late)
+    assert one.compact() == 0
+    assert content(tmp_path / "set") == before
+    assert {path.name for path in (tmp_path / "set").glob("batch_job/*/*/*")} == {
+        Path(path).name for path in (*one.state.files, *one.state.removed)
+    }
 
 
 @pytest.mark.long

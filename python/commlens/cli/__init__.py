@@ -54,6 +54,7 @@ COMMANDS = (
         "merge",
         "clean",
         "ingest",
+        "fleet",
     ),
 )
 """Each is in the module of its name, which is imported when the command is used: all of them take 0.3 s."""

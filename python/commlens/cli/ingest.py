@@ -20,6 +20,7 @@ from commlens.cli.refusals import INCOMPLETE
 from commlens.render.screen import Screen
 
 if TYPE_CHECKING:
+    from commlens.fleet.dataset import Dataset
     from commlens.fleet.ingest import Counts
 
 # Those of commlens.fleet are imported where they are used: they need numpy.
@@ -61,6 +62,10 @@ FILE = click.Path(path_type=Path)
     "finds those without a profile.",
 )  # fmt: skip
 @click.option(
+    "--make-up", "made_up", type=click.IntRange(min=1), metavar="N",
+    help="Add a year of about N jobs that nobody ran, on a machine named made-up, to try commlens fleet before there is data.",
+)  # fmt: skip
+@click.option(
     "--compact",
     is_flag=True,
     help="Put all small files together at the end, and not only when there are many.",
@@ -76,6 +81,7 @@ def ingest(
     codes: Path | None,
     key_file: Path | None,
     accounting: Path | None,
+    made_up: int | None,
     compact: bool,
 ) -> None:
     """Add PROFILEs to a dataset of many jobs, which commlens fleet asks.
@@ -89,8 +95,8 @@ def ingest(
 
     Exit code 2: the dataset cannot be written. 3: some profiles could not be read.
     """
-    if not (profiles or folders or accounting or compact):
-        raise click.UsageError("name profiles, --watch, --accounting or --compact")
+    if not (profiles or folders or accounting or made_up or compact):
+        raise click.UsageError("name profiles, --watch, --accounting, --make-up or --compact")
     load("pyarrow")
     from commlens.fleet._dataset import CODES
     from commlens.fleet.accounting import read_accounting
@@ -119,10 +125,23 @@ def ingest(
             screen.line(f"{work.add_rows('batch_job', rows):,} new jobs of the batch system")
         if folders and not ended:
             watch(work, folders, every, lambda: bool(ended))
+    if made_up:
+        screen.line(f"{make_up(target, made_up):,} new jobs that nobody ran")
     if compact:
         target.compact(everything=True)
     report(screen, work.counts)
     context.exit(INCOMPLETE if work.counts.refused else 0)
+
+
+def make_up(target: Dataset, jobs: int) -> int:
+    """Add a made-up year to a dataset; return the number of new jobs."""
+    from commlens.fleet.made_up import Truth, batches
+
+    count = 0
+    for rows in batches(jobs, Truth()):
+        count += target.add(rows)["job"]
+        target.compact()
+    return count
 
 
 @contextmanager

@@ -131,17 +131,26 @@ class Dataset:
         self.log.follow(self.state)
         count = 0
         for group in groups(self.state, everything=everything):
-            new = put_together(self.root, group)
-            paths = [file.path for file in group]
-            while not self.log.commit(self.state, [new], paths):
-                self.log.follow(self.state)
-                if not all(path in self.state.files for path in paths):  # another writer was faster
+            if self._is_whole(group):
+                new = put_together(self.root, group)
+                if self._replace(group, new):
+                    count += len(group)
+                else:
                     self._delete([new.path])
-                    break
-            else:
-                count += len(group)
         self._clean()
         return count
+
+    def _is_whole(self, group: Sequence[DataFile]) -> bool:
+        """Return whether no other writer has replaced a file of a group."""
+        return all(file.path in self.state.files for file in group)
+
+    def _replace(self, group: Sequence[DataFile], new: DataFile) -> bool:
+        """Commit a file in the place of a group; return False if another writer was faster."""
+        while self._is_whole(group):
+            if self.log.commit(self.state, [new], [file.path for file in group]):
+                return True
+            self.log.follow(self.state)
+        return False
 
     def _clean(self) -> None:
         """Delete replaced files after a time, and those that killed writers left behind."""

@@ -50,9 +50,8 @@ def schema_of(table: str) -> Any:
         "TEXT": pa.string(),
         "TIMESTAMP": pa.timestamp("us"),
     }
-    return pa.schema(
-        [pa.field(c.name, types[c.type], nullable=c.null or c.since > 1) for c in TABLES[table].columns]
-    )
+    # All may be NULL: older versions of the dataset lack some.
+    return pa.schema([pa.field(column.name, types[column.type]) for column in TABLES[table].columns])
 
 
 def cluster_folder(cluster: str) -> str:

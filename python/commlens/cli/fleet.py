@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens fleet`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from commlens.base.errors import CommlensError
+from commlens.cli.options import Parsed, format_option, sql_option, top_option
+from commlens.fleet.questions import NAMES, read_question
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, fold, json_text
+
+if TYPE_CHECKING:
+    from commlens.fleet.engine import Answer, Engine, Scope
+
+# Most of commlens.fleet is imported where it is used: it needs numpy.
+
+ALARM = 1
+MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
+
+
+def parse_month(text: str) -> str:
+    """Return a month.
+
+    >>> parse_month("2026-03")
+    '2026-03'
+    """
+    if not MONTH.fullmatch(text):
+        raise ValueError(f"'{text}' is not a month such as 2026-03")
+    return text
+
+
+def parse_date(text: str) -> datetime:
+    """Return a date, or a date and a time.
+
+    >>> parse_date("2026-03-01"), parse_date("2026-03-01T12:30")
+    (datetime.datetime(2026, 3, 1, 0, 0), datetime.datetime(2026, 3, 1, 12, 30))
+    """
+    for form in ("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"):
+        try:
+            return datetime.strptime(text, form)
+        except ValueError:
+            continue
+    raise ValueError(f"'{text}' is not a date such as 2026-03-01")
+
+
+MONTHS = Parsed("month", parse_month)
+DATE = Parsed("date", parse_date)
+
+
+@click.command()
+@click.argument("dataset", type=click.Path(path_type=Path), metavar="DATASET")
+@click.argument("question", type=click.Choice(NAMES), required=False, metavar="[QUESTION]")
+@click.option(
+    "--query",
+    metavar="SQL",
+    help="Your own query on the tables, instead of a question; - reads it from standard input.",
+)
+@click.option("--code", default="", metavar="NAME", help="Only jobs of this code.")
+@click.option("--cluster", default="", metavar="NAME", help="Only jobs on this machine.")
+@click.option(
+    "--since",
+    type=MONTHS,
+    default=None,
+    metavar="MONTH",
+    help="Only jobs that started in this month or later.",
+)
+@click.option(
+    "--until",
+    type=MONTHS,
+    default=None,
+    metavar="MONTH",
+    help="Only jobs that started in this month or earlier.",
+)
+@click.option(
+    "--at", type=DATE, metavar="DATE",
+    help="For question regressions: when something changed.  [default: 30 days before the newest job]",
+)  # fmt: skip
+@click.option(
+    "--alert", "rules", type=click.Path(path_type=Path), metavar="RULES",
+    help="Instead of a question: alarms by the rules of a TOML file, as a mail or with --format json. Exit code 1: there are some.",
+)  # fmt: skip
+@click.option("--memory", default="", metavar="SIZE", help="Most memory that DuckDB uses, such as 4GB.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), default=None, metavar="N", help="Most threads that DuckDB uses."
+)
+@click.option(
+    "--files", "of_table", metavar="TABLE", help="Print the Parquet files of a table, for other programs."
+)
+@top_option(20, "Limit a table to N rows; 0 means all.")
+@format_option
+@sql_option
+@click.pass_context
+def fleet(
+    context: click.Context,
+    /,
+    dataset: Path,
+    question: str | None,
+    query: str | None,
+    rules: Path | None,
+    of_table: str | None,
+    top: int,
+    style: str,
+    show_sql: bool,
+    memory: str,
+    threads: int | None,
+    **of_scope: Any,
+) -> None:
+    """Ask about all jobs in DATASET, which commlens ingest wrote.
+
+    QUESTION is one of these; without one, commlens lists them:
+
+    \b
+    share          How much of the machine is spent in MPI, and how much of that is waiting?
+    communicators  What do our communicators look like, and how much time is in sub-communicators?
+    procedures     Which procedures take the time, by message size and size of the communicator?
+    candidates     Which codes would gain from tuning collectives or from another placement?
+    regressions    Which codes are slower or faster since a date, with the same input?
+    slow-nodes     Which nodes are slow, in job after job?
+    imbalance      Which codes lose time because some processes have more to do than others?
+    misuse         Which codes use MPI in a way that costs them time?
+    missing        Which jobs have no profile, or only a part of one, and why?
+    cost           What does commlens itself cost?
+    refused        Which profiles could not be read?
+
+    Each is one SQL view, which --sql prints; --query runs your own SQL. The tables are those of docs/reference/dataset.md,
+    and view asked has the date of --at. Needs the package duckdb.
+
+    Hours are hours of processes: a job of 64 processes that runs for an hour counts 64.
+    """  # noqa: D301 - click's mark for lines that it must not join
+    from commlens.fleet.engine import Scope
+
+    screen = Screen()
+    if of_table is not None:
+        print_files(screen, dataset, of_table)
+        return
+    if (question is not None) + (query is not None) + (rules is not None) > 1:
+        raise click.UsageError("a question, --query and --alert are different answers: use one of them")
+    if show_sql and question:
+        screen.plain(f"{statement_of(question)};\n")
+        return
+    engine = opened(
+        dataset, Scope(**{name: value for name, value in of_scope.items() if value}), memory, threads
+    )
+    if rules is not None:
+        context.exit(ALARM if alert(screen, engine, dataset, rules, style) else 0)
+    if query is not None:
+        show(screen, run_query(engine, query), top, style)
+    elif question is None:
+        list_questions(screen, dataset, engine)
+    else:
+        answer_question(screen, engine, question, top, style)
+
+
+def opened(dataset: Path, scope: Scope, memory: str, threads: int | None) -> Engine:
+    """Return DuckDB with the tables of a dataset."""
+    from commlens.fleet.engine import DuckEngine
+
+    return DuckEngine(dataset, scope, memory=memory, threads=threads or 0)
+
+
+def statement_of(question: str) -> str:
+    """Return the statement that creates the view of a question."""
+    return read_question(question).sql
+
+
+def print_files(screen: Screen, dataset: Path, table: str) -> None:
+    """Print the paths of the files of a table."""
+    from commlens.fleet._dataset import TABLES
+    from commlens.fleet.log import Log
+
+    if table not in TABLES:
+        raise CommlensError(f"no table {table}; there are {', '.join(TABLES)}")
+    for file in Log(dataset).read().of(table):
+        screen.line(dataset / file.path)
+
+
+def run_query(engine: Engine, query: str) -> Answer:
+    """Run a query of the user; - reads it from standard input."""
+    try:
+        if query == "-":
+            query = sys.stdin.read()
+        query.encode()
+    except UnicodeError:
+        raise CommlensError("SQL: the query is not UTF-8") from None
+    return engine.run(query)
+
+
+def answer_question(screen: Screen, engine: Engine, name: str, top: int, style: str) -> None:
+    """Print the answer to a question; in a table, with what the columns are."""
+    from commlens.fleet.answer import ask
+
+    question = read_question(name)
+    answer = ask(engine, question)
+    if style == "table":
+        screen.lines([*fold("", question.title, screen.width, "bold"), Text("")])
+    show(screen, answer, top, style)
+    if style == "table":
+        screen.lines([Text(""), *fold("", question.about, screen.width, "dim")])
+
+
+def show(screen: Screen, answer: Answer, top: int, style: str) -> None:
+    """Print titles and rows in the format that the user chose."""
+    from commlens.fleet.answer import drawn
+
+    titles, rows = answer
+    if style == "json":
+        plain = [
+            [value.isoformat() if isinstance(value, datetime) else value for value in row] for row in rows
+        ]
+        screen.json(json_text([dict(zip(titles, row)) for row in plain]))
+    elif style == "csv":
+        screen.plain(csv_text(titles, rows))
+    elif rows:
+        screen.lines(drawn(titles, rows, top).lines(screen.width))
+    else:
+        screen.line("no rows")
+
+
+def alert(screen: Screen, engine: Engine, dataset: Path, rules: Path, style: str) -> bool:
+    """Print the alarms; return whether there are some."""
+    from commlens.fleet.alerts import Alarm, alarms, mail, read_rules
+
+    found = alarms(engine, read_rules(rules))
+    if style == "json":
+        screen.json(json_text([alarm.as_dict() for alarm in found]))
+    elif style == "csv":
+        titles = [*Alarm.__dataclass_fields__, "text"]
+        screen.plain(csv_text(titles, [list(alarm.as_dict().values()) for alarm in found]))
+    else:
+        for line in mail(found, dataset.name):
+            screen.line(line)
+    return bool(found)
+
+
+def list_questions(screen: Screen, dataset: Path, engine: Engine) -> None:
+    """Print what a dataset contains, and the questions."""
+    from commlens.fleet.answer import summary
+
+    for line in summary(dataset, engine):
+        screen.line(line)
+    screen.line("")
+    width = max(map(len, NAMES)) + 2
+    for name in NAMES:
+        screen.lines(fold(name.ljust(width), read_question(name).title, screen.width))
