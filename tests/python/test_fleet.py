@@ -80,7 +80,7 @@ def test_the_command_lists_the_questions_that_there_are(years: dict[str, Path], 
     done = run("fleet", years["year"])
     assert done.exit_code == 0
     assert done.stdout.startswith(
-        f"{sum(len(b['job']) for b in batches(JOBS, Truth())):,} jobs of 5 codes on 1 machines"
+        f"{sum(len(b['job']) for b in batches(JOBS, Truth())):,} jobs of 5 codes on 1 machine,"
     )
     for name in NAMES:
         assert f"{name}  " in done.stdout and read_question(name).title in " ".join(done.stdout.split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tempfile
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,13 @@ import click
 from rich.text import Text
 
 from commlens.base.errors import CommlensError
-from commlens.cli.options import Parsed, format_option, sql_option, top_option
+from commlens.cli.options import OutputPath, Parsed, format_option, sql_option, top_option
 from commlens.fleet.questions import NAMES, read_question
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 
 if TYPE_CHECKING:
-    from commlens.fleet.engine import Answer, Engine, Scope
+    from commlens.fleet.engine import Answer, Engine
 
 # Most of commlens.fleet is imported where it is used: it needs numpy.
 
@@ -88,6 +89,16 @@ DATE = Parsed("date", parse_date)
     "--alert", "rules", type=click.Path(path_type=Path), metavar="RULES",
     help="Instead of a question: alarms by the rules of a TOML file, as a mail or with --format json. Exit code 1: there are some.",
 )  # fmt: skip
+@click.option(
+    "--html", "output", type=OutputPath(), metavar="FILE",
+    help="Instead of a question: write one static page about all jobs. It names no user and no path unless --personal is given.",
+)  # fmt: skip
+@click.option(
+    "--job-page", default="", metavar="ADDRESS",
+    help="With --html: the address of the page of a job, with {job}, {job_id}, {cluster} or {month} in it, as in "
+    "/jobs/{cluster}/{job_id}.html. Lines of the page become links to it.",
+)  # fmt: skip
+@click.option("--personal", is_flag=True, help="With --html: name users, too.")
 @click.option("--memory", default="", metavar="SIZE", help="Most memory that DuckDB uses, such as 4GB.")
 @click.option(
     "--threads", type=click.IntRange(min=1), default=None, metavar="N", help="Most threads that DuckDB uses."
@@ -106,13 +117,14 @@ def fleet(
     question: str | None,
     query: str | None,
     rules: Path | None,
+    output: Path | None,
+    job_page: str,
+    personal: bool,
     of_table: str | None,
     top: int,
     style: str,
     show_sql: bool,
-    memory: str,
-    threads: int | None,
-    **of_scope: Any,
+    **of_engine: Any,
 ) -> None:
     """Ask about all jobs in DATASET, which commlens ingest wrote.
 
@@ -136,40 +148,44 @@ def fleet(
 
     Hours are hours of processes: a job of 64 processes that runs for an hour counts 64.
     """  # noqa: D301 - click's mark for lines that it must not join
-    from commlens.fleet.engine import Scope
-
     screen = Screen()
+    refuse_two(question, query, rules, output, of_page=bool(job_page or personal))
     if of_table is not None:
         print_files(screen, dataset, of_table)
         return
-    if (question is not None) + (query is not None) + (rules is not None) > 1:
-        raise click.UsageError("a question, --query and --alert are different answers: use one of them")
     if show_sql and question:
-        screen.plain(f"{statement_of(question)};\n")
+        screen.plain(f"{read_question(question).sql};\n")
         return
-    engine = opened(
-        dataset, Scope(**{name: value for name, value in of_scope.items() if value}), memory, threads
-    )
+    engine = opened(dataset, **of_engine)
     if rules is not None:
         context.exit(ALARM if alert(screen, engine, dataset, rules, style) else 0)
-    if query is not None:
+    elif output is not None:
+        write_page(engine, output, dataset, job_page, is_personal=personal)
+        screen.line(output)
+    elif query is not None:
         show(screen, run_query(engine, query), top, style)
-    elif question is None:
-        list_questions(screen, dataset, engine)
-    else:
+    elif question is not None:
         answer_question(screen, engine, question, top, style)
+    else:
+        list_questions(screen, dataset, engine)
 
 
-def opened(dataset: Path, scope: Scope, memory: str, threads: int | None) -> Engine:
+def refuse_two(*asked: object, of_page: bool) -> None:
+    """Refuse several answers at once: asked are the question, --query, --alert and --html."""
+    if sum(one is not None for one in asked) > 1:
+        raise click.UsageError(
+            "a question, --query, --alert and --html are different answers: use one of them"
+        )
+    if of_page and asked[-1] is None:
+        raise click.UsageError("--job-page and --personal are of --html")
+
+
+def opened(dataset: Path, *, memory: str, threads: int | None, **of_scope: Any) -> Engine:
     """Return DuckDB with the tables of a dataset."""
-    from commlens.fleet.engine import DuckEngine
+    from commlens.fleet.engine import DuckEngine, Scope
 
+    scope = Scope(**{name: value for name, value in of_scope.items() if value})
     return DuckEngine(dataset, scope, memory=memory, threads=threads or 0)
-
-
-def statement_of(question: str) -> str:
-    """Return the statement that creates the view of a question."""
-    return read_question(question).sql
 
 
 def print_files(screen: Screen, dataset: Path, table: str) -> None:
@@ -223,6 +239,20 @@ def show(screen: Screen, answer: Answer, top: int, style: str) -> None:
         screen.lines(drawn(titles, rows, top).lines(screen.width))
     else:
         screen.line("no rows")
+
+
+def write_page(engine: Engine, output: Path, dataset: Path, job_page: str, *, is_personal: bool) -> None:
+    """Write the page; it takes the place of an older one, which a web server may be sending."""
+    from commlens.fleet.html import Links, page
+
+    text = page(engine, f"All jobs of {dataset.resolve().name}", Links(job_page), is_personal=is_personal)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".commlens-", dir=output.parent) as folder:
+            temporary = Path(folder, output.name)
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+            temporary.replace(output)
+    except OSError as error:
+        raise CommlensError(f"{output}: cannot be written: {error.strerror or error}") from None
 
 
 def alert(screen: Screen, engine: Engine, dataset: Path, rules: Path, style: str) -> bool:

@@ -27,6 +27,15 @@ SHARES = (
 )
 
 
+def many(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> many(1, "job"), many(2000, "job")
+    ('1 job', '2,000 jobs')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def ask(engine: Engine, question: Question) -> Answer:
     """Return the answer to a question: titles and rows."""
     engine.run(question.sql)
@@ -95,7 +104,8 @@ def summary(root: Path, engine: Engine) -> Iterator[str]:
     state = Log(root).read()
     size = sum(file.bytes for file in state.files.values())
     rows = sum(file.rows for file in state.files.values())
-    yield f"{jobs:,} jobs of {codes:,} codes on {clusters:,} machines, {hours or 0:,.0f} hours of processes"
+    of = f"{many(jobs, 'job')} of {many(codes, 'code')} on {many(clusters, 'machine')}"
+    yield f"{of}, {hours or 0:,.0f} hours of processes"
     if first is not None:
         yield f"from {first:%Y-%m-%d} to {last:%Y-%m-%d}"
-    yield f"{rows:,} rows in {len(state.files):,} files, {size / 1e6:,.1f} MB"
+    yield f"{many(rows, 'row')} in {many(len(state.files), 'file')}, {size / 1e6:,.1f} MB"
