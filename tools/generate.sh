@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 usage "$@"
 tools/setup.sh dev
 
-for what in calls abi launchers bindings options settings schema findings algorithms switches commands manual completion coverage; do
-for what in calls abi launchers bindings options settings schema dataset findings algorithms switches commands coverage; do
+for what in calls abi launchers bindings options settings schema dataset findings algorithms switches commands manual \
+  completion coverage; do
   step gen "$what${1:+, up to date?}" .venv/bin/python "gen/$what.py" "$@"
 done
