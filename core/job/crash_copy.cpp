@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -84,6 +85,9 @@ bool copy_arena(const char* unfinished, const char* name) noexcept {
   return is_copied;
 }
 
+// gettid(), which glibc has from 2.30 on.
+pid_t this_task() noexcept { return static_cast<pid_t>(syscall(SYS_gettid)); }
+
 // Makes the last copy; only the first caller does.  Other callers wait, because they would otherwise end the process
 // during the copy.  They wait at most 10 s, and not at all if they run inside the copying itself.  May be called from a
 // signal handler.
@@ -94,7 +98,7 @@ bool copy_at_end(unsigned state) noexcept {
   int now = not_begun;
   if (is_stored) return false;
   if (progress.compare_exchange_strong(now, busy)) {
-    copier = gettid();
+    copier = this_task();
     is_ending = true;
     arena::note_state(state);
     const bool is_copied = copy_arena(last_name, copy_name);
@@ -103,7 +107,7 @@ bool copy_at_end(unsigned state) noexcept {
     return is_copied;
   }
   constexpr int patience = 10'000;  // milliseconds
-  for (int i = 0; i < patience && progress == busy && copier != gettid(); ++i) {
+  for (int i = 0; i < patience && progress == busy && copier != this_task(); ++i) {
     constexpr timespec millisecond{0, 1'000'000};
     nanosleep(&millisecond, nullptr);
   }
