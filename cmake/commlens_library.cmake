@@ -45,8 +45,14 @@ set(runtime -static-libstdc++ -static-libgcc)
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   set(runtime) # the sanitizers look for the functions that throw in shared libraries
 endif()
+# The version script hides what comes from archives, too; linkers that know the option need not look at it.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -Wl,--exclude-libs,ALL can_exclude_libs)
+if(can_exclude_libs)
+  list(APPEND runtime -Wl,--exclude-libs,ALL)
+endif()
 target_link_options(commlens_${family} PRIVATE
-  ${runtime} ${libc_names} -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete -Wl,--exclude-libs,ALL
+  ${runtime} ${libc_names} -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete
   -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/exports.map)
 target_link_libraries(commlens_${family} PRIVATE ${CMAKE_DL_LIBS})
 install(TARGETS commlens_${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/commlens/${family})

@@ -15,7 +15,8 @@ foreach(program commlens commlens-run)
 endforeach()
 install(FILES ${completion}/_commlens DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 
-# The prefix is known when the files are installed: sites copy module files to a place of their own.
+# The prefix is known when the files are installed: sites copy module files to a place of their own.  A component of their
+# own, because a Python package has no prefix.
 set(modules_folder ${CMAKE_INSTALL_DATADIR}/commlens/modulefiles/commlens)
 install(CODE "
   set(prefix \"\${CMAKE_INSTALL_PREFIX}\")
@@ -29,4 +30,4 @@ install(CODE "
     configure_file(\"${CMAKE_SOURCE_DIR}/cmake/modulefile.\${kind}.in\" \"\${file}\" @ONLY)
     list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${prefix}/${modules_folder}/\${name}\")
   endforeach()
-")
+" COMPONENT modules)

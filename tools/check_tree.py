@@ -44,7 +44,6 @@ AT_ROOT = frozenset(
         "proof",
         "page",
         "pyproject.toml",
-        "setup.py",
         "python",
         "spec",
         "tests",

@@ -10,7 +10,7 @@ tools/build.sh release
 
 reader() {
   .venv/bin/python -m venv "$prefix/lib/commlens/python" &&
-    ARENA_OF_COMMLENS=0 "$prefix/lib/commlens/python/bin/pip" install --disable-pip-version-check --no-input . &&
+    SKBUILD_WHEEL_CMAKE=false "$prefix/lib/commlens/python/bin/pip" install --disable-pip-version-check --no-input . &&
     mkdir -p "$prefix/bin" && ln -sfn "../lib/commlens/python/bin/commlens" "$prefix/bin/commlens"
 }
 step install "library and commlens-run below $prefix" cmake --install build/release --prefix "$(realpath -m "$prefix")"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages of the named groups; does nothing if none is missing.
 #
-#     tools/setup.sh build|reader|dev|demo|mpi|test|proof|peers|hosts|slurm|fuzz ...
+#     tools/setup.sh build|reader|dev|wheels|demo|mpi|test|proof|peers|hosts|slurm|fuzz ...
 #
 # A program counts as installed if it works, whether from a distribution's package, an environment module or Spack.
 # Missing packages are installed with apt-get, as root or with sudo.  Without both, this script lists the packages to ask
@@ -48,6 +48,9 @@ dev     python3             has python3
 dev     python3-venv        system_python
 dev     python3-dev         extends_python
 dev     g++                 has g++
+wheels  cmake               has cmake
+wheels  python3             has python3
+wheels  python3-venv        system_python
 demo    openmpi-bin         has mpirun.openmpi
 demo    lammps              has lmp
 mpi     openmpi-bin         has mpirun.openmpi
@@ -174,10 +177,10 @@ if ((${#packages[@]})); then
   fi
 fi
 
-# Without these three groups nothing works; without others, only the demo or some tests fail.
+# Without these groups nothing works; without others, only the demo or some tests fail.
 for group in "$@"; do
   case $group in
-    build | reader | dev)
+    build | reader | dev | wheels)
       mapfile -t packages < <(missing "$group")
       ((${#packages[@]} == 0)) || { say setup "cannot continue without ${packages[*]}"; exit 1; }
       ;;

@@ -194,10 +194,10 @@ static bool find_own_folder(char self[PATH_MAX]) {
   return true;
 }
 
-// Finds a library of commlens relative to this program, in a build tree or an installation.
+// Finds a library of commlens relative to this program, in a build tree, an installation or a Python environment.
 static bool find_library(const char* folder, const char* name, char* path) {
   static const char* const places[] = {"../lib/%s/%s", "../lib/commlens/%s/%s", "../lib64/commlens/%s/%s",
-                                       "../lib/x86_64-linux-gnu/commlens/%s/%s"};
+                                       "../lib/x86_64-linux-gnu/commlens/%s/%s", "../libexec/commlens/%s/%s"};
   char self[PATH_MAX];
   if (!find_own_folder(self)) return false;
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {

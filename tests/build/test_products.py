@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import re
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from machine import without_make
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,14 +27,6 @@ def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess
         text=True,
         check=False,
     )
-
-
-@contextmanager
-def no_other_build() -> Iterator[None]:
-    """Wait until no other test builds the Python package: pip builds it in folders of the checkout."""
-    with (ROOT / "build" / "pip-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def test_make_demo_shows_the_communicators_of_an_application_nobody_here_wrote() -> None:
@@ -67,8 +58,7 @@ def test_programs_need_libc_only() -> None:
 
 
 def test_make_install_gives_a_tree_that_works_by_itself(tmp_path: Path) -> None:
-    with no_other_build():
-        result = run("make", "install", f"PREFIX={tmp_path}")
+    result = run("make", "install", f"PREFIX={tmp_path}")
     assert result.returncode == 0, result.stdout
     installed = run(tmp_path / "bin" / "commlens", "--version")
     assert (ROOT / "VERSION").read_text().strip() in installed.stdout
@@ -144,39 +134,43 @@ def test_every_python_imports_commlens_from_the_installation(tmp_path: Path) -> 
     assert {path.relative_to(folder) for path in folder.rglob("*.py")} == ours
 
 
-def pip_install(target: Path, **environment: str) -> list[Path]:
-    """Install the package alone, without what it needs, and return where commlens-arena is.
+def pip_install(target: Path, **environment: str) -> Path:
+    """Install the package alone, without what it needs, and return the folder.
 
-    With ccache, as in tools/build.sh: the build of the suite has compiled the same sources already.
+    With ccache, and with the compilers that CMake finds instead of Python's: tools/build.sh has compiled the same sources
+    already.
     """
     python = ROOT / ".venv" / "bin" / "python"
     if shutil.which("ccache"):
         environment |= {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache"}
-        environment |= {"CCACHE_DEPEND": "1"}
+        environment = {"CCACHE_DEPEND": "1", "CC": "cc", "CXX": "c++", **environment}
     command = (python, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, ROOT)
-    with no_other_build():
-        done = run(*command, **environment)
+    done = run(*command, **environment)
     assert done.returncode == 0, done
     assert (target / "commlens" / "__init__.py").exists()
-    return list(target.rglob("commlens-arena"))
+    return target
 
 
-def test_pip_install_brings_what_recover_needs(tmp_path: Path) -> None:
-    (program,) = pip_install(tmp_path)
-    assert program == tmp_path / "commlens" / "jobs" / "commlens-arena"
-    listed = run(program, "list")
+def test_pip_install_brings_the_library_for_each_interface(tmp_path: Path) -> None:
+    """Also below --target, which leaves out some folders of a package."""
+    place = pip_install(tmp_path, SKBUILD_BUILD_DIR="build/pip")
+    families = {path.parent.name for path in (place / "libexec" / "commlens").glob("*/libcommlens.so")}
+    assert families == {"openmpi", "mpich", "abi"}
+    for family in families:
+        launched = run(place / "bin" / "commlens-run", "env", COMMLENS_MPI=family)
+        library = place / "libexec" / "commlens" / family / "libcommlens.so"
+        assert f"LD_PRELOAD={library}\n" in launched.stdout, launched
+    listed = run(place / "libexec" / "commlens" / "commlens-arena", "list")
     assert (listed.returncode, listed.stderr) == (0, "")
     assert listed.stdout.startswith("file\tdevice\tinode\t")
 
 
-def test_pip_install_works_where_the_program_cannot_be_built(tmp_path: Path) -> None:
-    """A CMake that fails, a compiler that is not there, and a wish for Python alone."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "cmake").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "bin" / "cmake").chmod(0o755)
-    assert pip_install(tmp_path / "fails", PATH=f"{tmp_path}/bin:/usr/bin:/bin") == []
-    assert pip_install(tmp_path / "missing", CXX="/nowhere/c++") == []
-    assert pip_install(tmp_path / "pure", ARENA_OF_COMMLENS="0") == []
+@pytest.mark.parametrize("reason", [{"CXX": "/nowhere/c++"}, {"SKBUILD_WHEEL_CMAKE": "false"}])
+def test_pip_install_brings_the_reader_alone(reason: dict[str, str], tmp_path: Path) -> None:
+    """Where the library cannot be built, and where nobody wants it."""
+    place = pip_install(tmp_path, **reason)
+    assert list(place.rglob("libcommlens.so")) == []
+    assert list(place.rglob("commlens-*")) == list(place.glob("commlens-*.dist-info"))
 
 
 def test_what_is_installed_is_built_without_the_unit_tests(tmp_path: Path) -> None:

@@ -303,17 +303,16 @@ def tool_in(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("commlens.jobs.arenas.find_runner", lambda *_: folder / "commlens-run")
 
 
-def test_the_tool_is_found_near_commlens_run_in_the_package_and_in_path(
+def test_the_tool_is_found_near_commlens_run_and_in_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In this order; a folder of PATH that is relative belongs to whoever owns the current directory."""
-    prefix, package, path = (tmp_path / name for name in ("prefix", "package", "path"))
-    tools = [prefix / "libexec/commlens/commlens-arena", package / "commlens-arena", path / "commlens-arena"]
+    prefix, path = (tmp_path / name for name in ("prefix", "path"))
+    tools = [prefix / "libexec/commlens/commlens-arena", path / "commlens-arena"]
     for program in (prefix / "bin/commlens-run", *tools):
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
-    monkeypatch.setattr("commlens.jobs.arenas.__file__", str(package / "arenas.py"))
     monkeypatch.setattr("commlens.jobs.arenas.USUAL_PLACES", ())
     monkeypatch.setattr("commlens.jobs.arenas.find_runner", lambda *_: prefix / "bin/commlens-run")
     monkeypatch.chdir(path)

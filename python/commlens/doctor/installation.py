@@ -16,7 +16,13 @@ from commlens.doctor.loader import Loader
 from commlens.launch.runner import find_runner
 
 # Where commlens-run looks for the libraries, from its own folder (core/programs/commlens_run.c).
-PLACES = ("../lib/{}", "../lib/commlens/{}", "../lib64/commlens/{}", "../lib/x86_64-linux-gnu/commlens/{}")
+PLACES = (
+    "../lib/{}",
+    "../lib/commlens/{}",
+    "../lib64/commlens/{}",
+    "../lib/x86_64-linux-gnu/commlens/{}",
+    "../libexec/commlens/{}",
+)
 LIBRARY = "libcommlens.so"
 ASK_VERSION = "import ctypes; ask = ctypes.CDLL(None).commlens_version; ask.restype = ctypes.c_char_p; print(ask().decode())"
 

@@ -280,10 +280,9 @@ def _readable(place: Path) -> Iterator[bool]:
 
 
 def find_tool(env: Mapping[str, str]) -> Path | None:
-    """Return commlens-arena: near commlens-run, in this package, from PATH, or in a usual prefix."""
+    """Return commlens-arena: near commlens-run, from PATH, or in a usual prefix."""
     runner = find_runner(None, env)
     folders = [] if runner is None else [runner.resolve().parent / place for place in TOOL_PLACES]
-    folders.append(Path(__file__).resolve().parent)
     in_path = map(Path, env.get("PATH", "").split(os.pathsep))
     folders += [folder for folder in in_path if folder.is_absolute()]
     folders += map(Path, USUAL_PLACES)

@@ -22,6 +22,7 @@ STOPWATCH_PLACES = (
     "../lib/commlens",
     "../lib64/commlens",
     "../lib/*/commlens",
+    "../libexec/commlens",
 )  # from commlens-run's folder
 FOLDER_VARIABLE = "STOPWATCH_OF_COMMLENS"
 TOOL_VARIABLE = "TOOL_OF_COMMLENS"
