@@ -3,9 +3,10 @@
 # separately.
 
 PREFIX ?= /usr/local
+PROCESSORS ?= x86_64
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site page fmt lint gen install uninstall clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site page fmt lint gen install wheels test-wheels test-old-glibc uninstall clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -104,3 +105,14 @@ uninstall:   ## remove what make install put below PREFIX
 
 clean:       ## remove build/ and .venv
 	rm -rf build .venv
+wheels:      ## Python packages in dist/: source, reader, and the library for each interface of MPI (PROCESSORS=x86_64)
+	@tools/wheels.sh $(PROCESSORS)
+
+test-wheels: ## build them twice, install them in empty environments, profile jobs: a quarter of an hour
+	@tools/test_wheels.sh
+
+test-old-glibc: ## do they need a glibc newer than 2.28, or a compiler newer than GCC 9? ten minutes
+	@tools/old_glibc.sh
+
+clean:       ## remove build/, dist/ and .venv
+	rm -rf build dist .venv
