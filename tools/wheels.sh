@@ -44,6 +44,7 @@ library() {
     python tools/check_glibc.py --strict "$glibc" "$place"/bin/commlens-* "$place"/lib/*/*.so "$place"/lib/*.so
 }
 
+rm -f "$dist"/commlens-*
 step wheels "source" package --sdist
 step wheels "reader" reader
 for processor in "${processors[@]}"; do

@@ -15,6 +15,8 @@ DIST = ROOT / "dist"
 LIBRARY = "commlens-*-py3-none-manylinux_2_28_x86_64.whl"
 READER = "commlens-*-py3-none-any.whl"
 SOURCE = "commlens-*.tar.gz"
+# Variables that would change what Python, the launchers and commlens do.
+OF_OTHERS = ("PYTHON", "COMMLENS", "OMPI_", "PMI", "LD_")
 # What a machine without a tuned network, and root, needs of Open MPI.
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -41,7 +43,7 @@ class Environment:
 
     def run(self, *command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the folder above the environment; it has to succeed."""
-        kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_OTHERS)}
         path = f"{self.folder}/bin:/usr/bin:/bin"
         done = subprocess.run(
             [str(word) for word in command],

@@ -104,7 +104,8 @@ def test_pip_install_is_a_complete_demo(mpi: str, environment: Environment) -> N
     with closing(sqlite3.connect(environment.folder.parent / "x.db")) as profile:
         calls = dict(
             profile.execute(
-                "SELECT op.name, sum(cell.calls) FROM cell JOIN op ON op.id = cell.op"
+                "SELECT op.name, sum(cell.calls)"
+                " FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op"
                 " WHERE op.name IN ('MPI_Allreduce', 'MPI_Barrier', 'MPI_Comm_split') GROUP BY 1"
             )
         )

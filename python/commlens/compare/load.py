@@ -28,6 +28,7 @@ SELECT '' AS node, MAX(CASE counter WHEN 'preempted' THEN max_rank ELSE 0 END) A
        1e9 * MAX(CASE counter WHEN 'preempted' THEN max ELSE 0 END)
            / MAX(CASE counter WHEN 'app_ns' THEN max END) AS rate
   FROM scope JOIN spread ON spread.scope = scope.id WHERE family IS NULL AND comm IS NULL AND region IS NULL
+ GROUP BY NULL
 HAVING MAX(counter = 'cpu_ns') AND MAX(CASE counter WHEN 'app_ns' THEN max END) > 0"""
 
 

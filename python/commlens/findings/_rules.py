@@ -482,7 +482,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, (average * ranks - la
      sums AS (
        SELECT AVG(part) AS x, AVG(y) AS y, AVG(1.0 * part * part) AS xx, AVG(y * y) AS yy, AVG(part * y) AS xy,
               SUM(CASE WHEN part < 3 THEN y END) / 3 AS before, SUM(CASE WHEN part > 8 THEN y END) / 3 AS after
-         FROM share HAVING COUNT(*) = 12)
+         FROM share GROUP BY NULL HAVING COUNT(*) = 12)
 SELECT 1.0 * mpi / total - before AS share, before, after, y AS average,
        (xy - x * y) * (xy - x * y) / ((xx - x * x) * (yy - y * y)) AS fit, NULL AS site, NULL AS op
   FROM sums CROSS JOIN slots

@@ -140,7 +140,7 @@ SELECT event, unit, SUM(events) AS events, SUM(CASE WHEN operation IS NOT NULL T
 # The time in MPI_Init is that of no cell: it is before the time from MPI_Init to MPI_Finalize.
 INIT_SQL = """\
 SELECT COUNT(*) AS ranks, SUM(init_ns) AS time_ns, (2 * SUM(init_ns) + COUNT(*)) / (2 * COUNT(*)) AS rank_avg_ns,
-       MAX(init_ns) AS rank_max_ns FROM rank HAVING SUM(init_ns) > 0"""
+       MAX(init_ns) AS rank_max_ns FROM rank GROUP BY NULL HAVING SUM(init_ns) > 0"""
 SUMMARY_INIT_SQL = """\
 SELECT ranks, sum AS time_ns, (2 * sum + ranks) / (2 * ranks) AS rank_avg_ns, max AS rank_max_ns
   FROM scope JOIN spread ON spread.scope = scope.id
