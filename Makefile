@@ -6,13 +6,13 @@ PREFIX ?= /usr/local
 PROCESSORS ?= x86_64
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site page fmt lint gen install wheels test-wheels test-old-glibc uninstall clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site page fmt lint test-aarch64 gen install wheels test-wheels test-old-glibc uninstall clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
 help:        ## this list
 	@echo 'make TARGET, which installs what it needs first:'
-	@sed -n 's/^\([a-z-]*\):\( *\)## /  \1\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z0-9-]*\):\( *\)## /  \1\2/p' $(MAKEFILE_LIST)
 
 demo:        ## build, profile a real application, show the report
 	@tools/demo.sh
@@ -87,6 +87,9 @@ reorder:     ## a stencil that turns half-way, with and without commlens_reorder
 hosts:       ## jobs on several hosts in network namespaces, and under a real Slurm: minutes, as root
 	@tools/hosts.sh
 	@tools/slurm.sh
+
+test-aarch64: ## the library for aarch64, and others, in emulation; docs/evidence/processors.md: hours, as root
+	@tools/processors.sh all
 
 gen:         ## generated/ and docs/reference/ from spec/
 	@tools/generate.sh

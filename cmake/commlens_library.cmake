@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds libcommlens.so for the binary interface ${family}, from its generated mpi.h: no MPI has to be there.
 
+if(COMMLENS_PORTABLE)
+  set(entry core/mpi/entry_portable.cpp)
+  set(jumps core/libc/jumps_portable.c)
+else()
+  set(entry core/mpi/entry.S)
+  set(jumps core/libc/jumps.S)
+endif()
+
 # SYSTEM: what the standard calls its arguments is not ours to warn of.
 add_library(wrappers_${family} OBJECT
-  core/mpi/entry.S
+  ${entry}
   generated/wrap_p2p.cpp generated/wrap_collective.cpp generated/wrap_neighbor.cpp generated/wrap_rma.cpp
   generated/wrap_io.cpp generated/wrap_completion.cpp generated/wrap_comm.cpp generated/wrap_other.cpp
   generated/wrap_tool.cpp generated/barriers.cpp)
@@ -31,7 +39,7 @@ list(TRANSFORM libc_names REPLACE "^LIBC\\((.*)\\)$" "-Wl,--wrap=\\1")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/core/libc/names.inc)
 
 add_library(commlens_${family} SHARED
-  core/api/duplicate.c core/api/fortran77.c core/libc/jumps.S core/libc/bind.cpp
+  core/api/duplicate.c core/api/fortran77.c ${jumps} core/libc/bind.cpp
   $<TARGET_OBJECTS:wrappers_${family}> $<TARGET_OBJECTS:core_mpi_${family}> ${core_objects})
 target_compile_definitions(commlens_${family} PRIVATE COMMLENS_PROFILER) # for core/api/fortran77.c
 set_target_properties(commlens_${family} PROPERTIES

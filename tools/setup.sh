@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages of the named groups; does nothing if none is missing.
 #
-#     tools/setup.sh build|reader|dev|wheels|demo|mpi|test|proof|peers|hosts|slurm|fuzz ...
+#     tools/setup.sh build|reader|dev|wheels|demo|mpi|test|proof|peers|hosts|slurm|fuzz|processors ...
 #
 # A program counts as installed if it works, whether from a distribution's package, an environment module or Spack.
 # Missing packages are installed with apt-get, as root or with sudo.  Without both, this script lists the packages to ask
@@ -61,6 +61,17 @@ test    ninja-build         has ninja
 test    ccache              has ccache
 test    gfortran            has gfortran
 test    binutils            has nm
+processors gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
+processors g++-aarch64-linux-gnu has aarch64-linux-gnu-g++
+processors g++-powerpc64le-linux-gnu has powerpc64le-linux-gnu-g++
+processors gcc-powerpc64le-linux-gnu has powerpc64le-linux-gnu-gcc
+processors g++-riscv64-linux-gnu has riscv64-linux-gnu-g++
+processors gcc-riscv64-linux-gnu has riscv64-linux-gnu-gcc
+processors g++-s390x-linux-gnu has s390x-linux-gnu-g++
+processors gcc-s390x-linux-gnu has s390x-linux-gnu-gcc
+processors qemu-user-static  has qemu-aarch64-static
+processors mmdebstrap       has mmdebstrap
+processors arch-test        has arch-test
 fuzz    clang-14            has clang-14
 fuzz    libclang-rt-14-dev  packaged libclang-rt-14-dev
 test    pkgconf             has pkg-config

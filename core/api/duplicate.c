@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Duplicates a communicator of any MPI library.  Handles are passed as long: on x86-64, a function that takes an int
- * reads the lower half of the register, and one that stores an int stores the lower half of a long. */
+ * Duplicates a communicator of any MPI library.  Handles are passed as long, whose register has an int in its lower
+ * half on every processor.  In memory, handles have their own size. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -66,12 +66,23 @@ static int duplicate(const struct commlens_mpi* mpi, long comm, long* newcomm) {
   return ((dup_function*)mpi->dup)(comm, newcomm) == 0 ? 0 : -1;
 }
 
+/* Returns the handle that a pointer leads to. */
+static long handle_at(const struct commlens_mpi* mpi, const void* at) {
+  int number = 0;
+  long pointer = 0;
+  if (mpi->has_pointers) {
+    memcpy(&pointer, at, sizeof pointer);
+    return pointer;
+  }
+  memcpy(&number, at, sizeof number);
+  return number;
+}
+
 int commlens_duplicate(const struct commlens_mpi* mpi, const void* comm, void* newcomm) {
   const size_t size = mpi->has_pointers ? sizeof(long) : sizeof(int);
-  long from = 0, made = 0;
+  long made = 0;
   if (comm == 0 || newcomm == 0) return -1;
-  memcpy(&from, comm, size);
-  if (duplicate(mpi, from, &made) != 0) return -1;
+  if (duplicate(mpi, handle_at(mpi, comm), &made) != 0) return -1;
   memcpy(newcomm, &made, size);
   return 0;
 }
@@ -83,6 +94,6 @@ int commlens_duplicate_number(const struct commlens_mpi* mpi, int comm, int* new
   if (!is_usable(mpi)) return -1;
   const long from = mpi->has_pointers ? ((f2c_function*)mpi->f2c)(comm) : (long)comm;
   if (duplicate(mpi, from, &made) != 0) return -1;
-  *newcomm = mpi->has_pointers ? ((c2f_function*)mpi->c2f)(made) : (int)made;
+  *newcomm = mpi->has_pointers ? ((c2f_function*)mpi->c2f)(made) : (int)handle_at(mpi, &made);
   return 0;
 }

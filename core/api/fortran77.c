@@ -8,7 +8,8 @@
  * underscore at the end (gfortran, ifx, nvfortran, flang), with two (-fsecond-underscore), and in upper case.
  *
  * The lengths of texts follow the other arguments.  They have 64 bits or, from old compilers, 32 bits with undefined
- * upper bits.  On x86-64, reading an int is right for both.  Handles are INTEGER*8, other integers INTEGER*4. */
+ * upper bits.  Reading an int is right for both: integers take whole registers, and places of 8
+ * bytes on the stack.  Handles are INTEGER*8, other integers INTEGER*4. */
 #include <string.h>
 #pragma GCC visibility push(default)
 #include "include/commlens/commlens.h"

@@ -200,7 +200,7 @@ void* allocate(Kind kind, std::size_t bytes, std::uint32_t number) noexcept {
     // The rest of the chunk becomes a segment without content, so that readers find the next segment behind it.
     const std::uint64_t rest = chunks[chunk_count - 1].bytes - chunk_used;
     char* const end = chunks[chunk_count - 1].memory + chunk_used;
-    const std::uint64_t chunk = std::max(std::min(file_bytes, largest_chunk), rounded(needed, 4096));
+    const std::uint64_t chunk = std::max(std::min(file_bytes, largest_chunk), rounded(needed, chunk_alignment));
     const int saved = errno;
     growing = map_chunk(chunk) != nullptr;
     if (!growing) end_of_room(errno);

@@ -10,7 +10,7 @@
 // The layout of an arena: a file with the counters of one process, which the process has mapped.  Other processes may
 // read it while the process runs, and after it was killed.
 //
-//   page 0      Header
+//   4096 bytes  Header
 //   then        segments, one behind the other: SegmentHead, content, up to a multiple of 64 bytes
 //
 // The format is private and versioned: only the build that wrote an arena reads it.  Readers never follow an address
@@ -24,6 +24,7 @@ inline constexpr std::uint64_t header_bytes = 4096;
 
 // The file grows in chunks, each as large as all before it together, within these limits.
 inline constexpr std::uint64_t first_chunk = 256 << 10;
+inline constexpr std::uint64_t chunk_alignment = 64 << 10;  // the largest page of Linux on the processors that we know
 inline constexpr std::uint64_t largest_chunk = 4 << 20;
 inline constexpr int most_chunks = 4096;
 inline constexpr std::uint64_t most_bytes = most_chunks * largest_chunk;

@@ -12,6 +12,11 @@ using Ns = std::uint64_t;
 // Chooses the clock.  Call before the first time stamp.
 void choose_clock() noexcept;
 
+// By how many bits a counter of this frequency (Hz) is shifted: as far as its unit stays at least a nanosecond.
+unsigned clock_shift_of(std::uint64_t frequency) noexcept;
+// A counter with a lower frequency is not used.
+inline constexpr std::uint64_t least_clock_frequency = 1'000'000;
+
 // The values of both clocks at one moment.
 struct Reading {
   Ticks ticks;

@@ -24,10 +24,11 @@ class StackReader {
   }
 
  private:
-  static constexpr std::uint64_t page = 4096, most = 2048, most_below = 128;
+  static constexpr std::uint64_t page = smallest_page, most = 2048, most_below = 128;
 
   // The block lies in the page of the word: all of it can be read if the word can, even where read_memory() cannot
-  // check it.  It begins below the word, because a saved rbp is read after the return address that lies above it.
+  // check it.  It begins below the word, because a saved frame pointer is read after the return address that lies above
+  // it.
   bool fill(std::uint64_t at) noexcept {
     const std::uint64_t in_page = at % page, below = in_page < most_below ? in_page : most_below;
     const std::uint64_t rest = page - in_page + below;
@@ -43,8 +44,8 @@ class StackReader {
   std::uint64_t block_[most / sizeof(std::uint64_t)];
 };
 
-// The value of rbp in the current frame.  A saved one is read only when a frame needs it: most never do, and then the
-// result does not depend on the word.
+// The value of the frame pointer in the current frame.  A saved one is read only when a frame needs it: most never do,
+// and then the result does not depend on the word.
 struct FramePointer {
   enum State : std::uint8_t { passed, saved, known, unknown };
   State state;
@@ -79,6 +80,7 @@ class Walk {
   }
 
   std::uint64_t pc() const noexcept { return pc_; }
+  std::uint64_t sp() const noexcept { return sp_; }
   int words() const noexcept { return count_; }
   bool uses_fp() const noexcept { return uses_fp_; }
 
@@ -94,6 +96,7 @@ class Walk {
     if (row.return_address.kind != RegisterRule::offset || !find_cfa(row.cfa, cfa)) return failed;
     if (cfa <= sp_ || cfa % sizeof cfa != 0) return failed;
     if (!read(cfa + row.return_address.offset_from_cfa, return_address)) return failed;
+    return_address = without_signature(return_address);
     if (return_address == 0) return is_outermost;
     if (return_address >= first_sp_ && return_address < stack_end_) return failed;  // wrong tables: no code lies there
     restore_fp(row.fp, cfa);
@@ -114,7 +117,7 @@ class Walk {
       case RegisterRule::same: break;
       case RegisterRule::offset: fp_ = {FramePointer::saved, cfa + rule.offset_from_cfa}; break;
       case RegisterRule::expression: {
-        // A function that aligns its stack: rbp is saved where rbp points to, which the CFA depends on already.
+        // A function that aligns its stack: it is saved where it points to, which the CFA depends on already.
         std::uint64_t address = 0;
         const bool is_found = evaluate(rule.code, &cfa, false, address);
         fp_ = {is_found ? FramePointer::saved : FramePointer::unknown, address};
@@ -135,9 +138,9 @@ class Walk {
   // may_depend: the result may depend on what it did not depend on so far.
   bool read_register(std::uint64_t reg, bool may_depend, std::uint64_t& value) noexcept {
     switch (reg) {
-      case dwarf_rsp: value = sp_; return true;
-      case dwarf_rip: value = pc_; return true;
-      case dwarf_rbp: return (may_depend || fp_.state == FramePointer::known) && read_fp(value);
+      case dwarf_sp: value = sp_; return true;
+      case dwarf_return: value = pc_; return return_column_is_pc;
+      case dwarf_fp: return (may_depend || fp_.state == FramePointer::known) && read_fp(value);
       default: return false;
     }
   }
@@ -250,6 +253,27 @@ Unwound unwind_by(FindTables find, StackFrame frame, std::uint64_t* returns, int
   }
   return {frames, walk.words(), walk.uses_fp(), end};
 }
+
+#if defined(COMMLENS_AARCH64)
+// Walks from here to the function of the record: only its tables know where its frame ends.
+__attribute__((noinline)) std::uint64_t sp_after_return(const void* record) noexcept {
+  constexpr int most_frames = 16, most_words = 3 * most_frames;
+  const auto at = reinterpret_cast<std::uint64_t>(record);
+  StackFrame here{0, 0, 0, at + 2 * sizeof at};
+  asm volatile("adr %0, 1f\n1: mov %1, sp\n mov %2, x29" : "=r"(here.pc), "=r"(here.sp), "=r"(here.fp));
+  StackWord words[most_words];
+  Walk walk(here, words, most_words, find_tables);
+  for (int i = 0; i < most_frames; ++i) {
+    if (walk.step() != Walk::stepped) return 0;
+    if (walk.sp() > at) return walk.sp();
+  }
+  return 0;
+}
+#else
+std::uint64_t sp_after_return(const void* record) noexcept {
+  return reinterpret_cast<std::uint64_t>(record) + 2 * sizeof(std::uint64_t);
+}
+#endif
 
 Unwound unwind(StackFrame frame, std::uint64_t* returns, int most, StackWord* words, int most_words) noexcept {
   return unwind_by(find_tables, frame, returns, most, words, most_words);

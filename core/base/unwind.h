@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Finds the callers of a function by the tables that compilers write for C++ exceptions (.eh_frame), x86-64 only.
+// Finds the callers of a function by the tables that compilers write for C++ exceptions (.eh_frame), on x86-64
+// and aarch64; on other processors no function has callers.
 //
 // Also returns the stack words it read.  The unwinder is a deterministic function of the frame that it starts with, of
 // these words and of the loaded objects.  So a later call from the same frame has the same callers if the words still
@@ -12,17 +13,41 @@
 
 #include <cstdint>
 
+#include "core/base/processor.h"
+
 namespace commlens {
+
+#if defined(COMMLENS_PORTABLE)
+inline constexpr bool can_unwind = false;  // unwind() finds no callers
+#else
+inline constexpr bool can_unwind = true;
+#endif
+
+// Programs may sign return addresses (-mbranch-protection): the upper bits are the signature.  A processor without
+// signatures takes the instruction, xpaclri, for one without effect.
+inline std::uint64_t without_signature(std::uint64_t return_address) noexcept {
+#if defined(COMMLENS_AARCH64)
+  register std::uint64_t address asm("x30") = return_address;
+  asm("hint #7" : "+r"(address));
+  return address;
+#else
+  return return_address;
+#endif
+}
 
 // A function that has made a call, in the state after the call returns.
 struct StackFrame {
   std::uint64_t pc;  // the return address of the call
   std::uint64_t sp;  // the stack pointer after the return
-  std::uint64_t fp;  // rbp
+  std::uint64_t fp;  // the frame pointer: rbp, x29
   // Words from sp to here belong to the thread's stack and are read directly, all others by a system call that fails
   // where memory is missing.  0: unknown.
   std::uint64_t stack_end = 0;
 };
+
+// Returns the stack pointer after the return of a caller of ours, of which we have the frame record: the address of the
+// words with its caller's frame pointer and return address.  0: unknown.
+std::uint64_t sp_after_return(const void* record) noexcept;
 
 struct StackWord {
   const std::uint64_t* at;

@@ -73,8 +73,8 @@ class RowProgram {
   void advance(std::uint64_t units) noexcept { move_to(location_ + units * cie_.code_alignment); }
 
   void set(std::uint64_t reg, const RegisterRule& rule) noexcept {
-    if (reg == dwarf_rbp) row_.fp = rule;
-    if (reg == dwarf_rip) row_.return_address = rule;
+    if (reg == dwarf_fp) row_.fp = rule;
+    if (reg == dwarf_return) row_.return_address = rule;
   }
 
   void set(std::uint64_t reg, RegisterRule::Kind kind) noexcept { set(reg, RegisterRule{kind, 0, {}}); }
@@ -85,8 +85,8 @@ class RowProgram {
   }
 
   void restore(std::uint64_t reg) noexcept {
-    if (reg == dwarf_rbp) row_.fp = initial_.fp;
-    if (reg == dwarf_rip) row_.return_address = initial_.return_address;
+    if (reg == dwarf_fp) row_.fp = initial_.fp;
+    if (reg == dwarf_return) row_.return_address = initial_.return_address;
   }
 
   void remember_row(DwarfCursor& code) noexcept {
@@ -119,7 +119,10 @@ class RowProgram {
       case 0x04: return advance(code.number<std::uint32_t>());          // DW_CFA_advance_loc4
       case 0x0a: return remember_row(code);                             // DW_CFA_remember_state
       case 0x0b: return restore_row(code);                              // DW_CFA_restore_state
-      case 0x2e: code.uleb(); return;                                   // DW_CFA_GNU_args_size
+#if defined(COMMLENS_AARCH64)
+      case 0x2d: return;  // DW_CFA_AARCH64_negate_ra_state: the unwinder strips signatures where there are none, too
+#endif
+      case 0x2e: code.uleb(); return;  // DW_CFA_GNU_args_size
       default: break;
     }
     if (operation >= 0x0c && operation <= 0x13 && operation != 0x10 && operation != 0x11) {
@@ -214,7 +217,7 @@ bool read_cie(const UnwindTables& tables, std::uint64_t address, Cie& cie) noexc
   }
   cie.code_alignment = entry.uleb();
   cie.data_alignment = static_cast<std::uint64_t>(entry.sleb());
-  if ((version == 1 ? entry.number<std::uint8_t>() : entry.uleb()) != dwarf_rip) return false;
+  if ((version == 1 ? entry.number<std::uint8_t>() : entry.uleb()) != dwarf_return) return false;
   if (augmentation[0] == 'z') {
     cie.has_augmentation_data = true;
     DwarfCursor data = entry.part(entry.uleb());

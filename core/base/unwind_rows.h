@@ -6,12 +6,22 @@
 #include <cstdint>
 
 #include "core/base/dwarf_cursor.h"
+#include "core/base/processor.h"
 #include "core/base/unwind_tables.h"
 
 namespace commlens {
 
-// DWARF's numbers of the registers that matter here (System V ABI, AMD64, section 3.6.2).
-inline constexpr std::uint64_t dwarf_rbp = 6, dwarf_rsp = 7, dwarf_rip = 16;
+// DWARF's numbers of the registers that matter here: frame pointer, stack pointer, and the column of the return
+// address.
+#if defined(COMMLENS_AARCH64)
+// DWARF for the Arm 64-bit Architecture, section 4.1
+inline constexpr std::uint64_t dwarf_fp = 29, dwarf_sp = 31, dwarf_return = 30;
+inline constexpr bool return_column_is_pc = false;  // it is x30
+#else
+// System V ABI, AMD64, section 3.6.2
+inline constexpr std::uint64_t dwarf_fp = 6, dwarf_sp = 7, dwarf_return = 16;
+inline constexpr bool return_column_is_pc = true;  // rip
+#endif
 
 // How to find the value that a register has in the caller.
 struct RegisterRule {

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "core/base/memory.h"
+
 namespace commlens {
 namespace {
 
@@ -54,7 +56,7 @@ bool set_tables(std::uint64_t bias, const ElfW(Phdr) * segments, std::size_t cou
 
 // The program headers, which the ELF header at the begin of the object refers to, if they lie in its first page.
 bool set_tables(const FoundObject& found, UnwindTables& tables) noexcept {
-  constexpr std::size_t page = 4096;
+  constexpr std::size_t page = smallest_page;
   ElfW(Ehdr) elf;
   if (static_cast<std::size_t>(found.end - found.begin) < page) return false;
   std::memcpy(&elf, found.begin, sizeof elf);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hot/regions.h"
 
-#include <immintrin.h>
-
+#include "core/base/floating_point.h"
 #include "core/hot/series.h"
 
 namespace commlens {
@@ -244,16 +243,14 @@ inline __attribute__((always_inline)) void add_to_metric(Thread& thread, std::ui
     ++cell.not_finite;
     return;
   }
-  constexpr unsigned no_traps = 0x1f80;
-  const unsigned flags = _mm_getcsr();
-  const bool has_traps = (flags & no_traps) != no_traps;
-  if (__builtin_expect(has_traps, 0)) _mm_setcsr(flags | no_traps);
-  if (cell.count == 0 || value < cell.min) cell.min = value;
-  if (cell.count == 0 || value > cell.max) cell.max = value;
-  cell.sum += value;
-  cell.last = value;
-  ++cell.count;
-  if (has_traps || _mm_getcsr() != flags) _mm_setcsr(flags);  // only if needed: this is slow
+  {
+    const QuietSum quiet;
+    if (cell.count == 0 || value < cell.min) cell.min = value;
+    if (cell.count == 0 || value > cell.max) cell.max = value;
+    cell.sum += value;
+    cell.last = value;
+    ++cell.count;
+  }
   if constexpr (in_series) store_value(thread, key, metric, value);
 }
 

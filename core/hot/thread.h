@@ -75,6 +75,18 @@ inline void begin_call(CurrentCall& call, std::uint64_t comm, Ticks since, Site 
   call.comm_by = comm_by;
 }
 
+// What the address of a frame leads to: the frame pointer of the caller, and the return address.  Compilers for x86-64
+// and aarch64 store it in every function that asks for its frame address.  Elsewhere, a function that needs a frame has
+// this variable in it.
+class FrameRecord {
+ public:
+  explicit FrameRecord(Site return_address) noexcept : words_{0, return_address} {}
+  char* address() noexcept { return reinterpret_cast<char*>(words_); }
+
+ private:
+  Site words_[2];
+};
+
 struct Regions;       // hot/regions.h
 struct ThreadEvents;  // state/events.h
 

@@ -33,7 +33,7 @@ class Text {
   // bytes: the length from a Fortran compiler, or 0.
   Text(const void* at, std::uint32_t bytes) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(at);
-    constexpr std::uintptr_t page = 4096;
+    constexpr std::uintptr_t page = smallest_page;
     if (address < page) return;
     std::size_t length = 0, known = 0;
     const std::size_t most = bytes != 0 && bytes < most_name_bytes ? bytes : most_name_bytes;

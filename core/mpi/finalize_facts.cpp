@@ -218,7 +218,7 @@ out::Meta meta_at_start() {
       {"thread_level", thread_level()},
       {"job_id", job_id()},
       {"inside", pml_hook_outcome()},
-      {"clock", clock_is_tsc ? "tsc" : "clock_gettime"},
+      {"clock", clock_is_tsc ? counter_name : "clock_gettime"},
       {"options", options().listing()},
   };
 }

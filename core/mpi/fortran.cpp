@@ -12,6 +12,7 @@
 #include <new>
 
 #include "core/base/say.h"
+#include "core/base/unwind.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/fortran_forms.h"
 #include "core/mpi/state.h"
@@ -35,6 +36,21 @@ __attribute__((visibility("hidden"))) void* commlens_bind_fortran(long entry) no
 namespace commlens {
 
 FortranBindings fortran_bindings{};
+
+#if defined(COMMLENS_AARCH64)
+// Each record holds the address of the next one and a return address.  The records of the binding lie between the frame
+// of the C call and the stack pointer of the application's call, so that nothing else is read.
+bool FortranCall::is_on_stack(const char* inner) const noexcept {
+  const auto end = reinterpret_cast<std::uint64_t>(frame);
+  for (auto at = reinterpret_cast<std::uint64_t>(inner); at % sizeof at == 0 && at < end;) {
+    const auto* const record = reinterpret_cast<const std::uint64_t*>(at);
+    if (without_signature(record[1]) == caller) return true;
+    if (record[0] <= at) return false;
+    at = record[0];
+  }
+  return false;
+}
+#endif
 
 namespace {
 

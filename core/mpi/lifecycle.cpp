@@ -311,15 +311,23 @@ void aborting(MPI_Comm, int errorcode) noexcept {
 extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code commlens_personality(
     int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*, _Unwind_Context* context) {
   if ((actions & _UA_CLEANUP_PHASE) == 0 || current_thread == nullptr) return _URC_CONTINUE_UNWIND;
-  // The register with the frame pointer of that frame.
-  constexpr int rbp = 6;
+  // The register with the frame pointer of that frame: rbp, x29.
+#if defined(COMMLENS_AARCH64)
+  constexpr int frame_pointer = 29;
+#else
+  constexpr int frame_pointer = 6;
+#endif
   // Looks up a function of the unwinder that is running: there may be several in a process, and only this one knows its
   // context.  It cannot be found if the unwinder is linked into the program and hidden; then every wrapper ends the
-  // call.
+  // call.  So does every wrapper on a processor where the place of its frame is unknown.
+#if defined(COMMLENS_PORTABLE)
+  decltype(&_Unwind_GetGR) const get_register = nullptr;
+#else
   const auto get_register = reinterpret_cast<decltype(&_Unwind_GetGR)>(
       find_symbol_beside(__builtin_extract_return_addr(__builtin_return_address(0)), "_Unwind_GetGR"));
+#endif
   if (get_register == nullptr ||
-      get_register(context, rbp) == reinterpret_cast<_Unwind_Word>(current_thread->outermost)) {
+      get_register(context, frame_pointer) == reinterpret_cast<_Unwind_Word>(current_thread->outermost)) {
     current_thread->outermost = nullptr;
   }
   return _URC_CONTINUE_UNWIND;

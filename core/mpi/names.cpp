@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "core/base/privileged.h"
+#include "core/base/processor.h"
 #include "core/process/processes.h"
 
 namespace commlens {
@@ -113,7 +114,7 @@ std::string library_to_come() {
     if (colon != 0) places.emplace_back(rest.substr(0, colon));
     rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   }
-  static const char* const beside[] = {"/lib", "/lib64", "/lib/x86_64-linux-gnu"};
+  static const char* const beside[] = {"/lib", "/lib64", "/lib/" COMMLENS_MULTIARCH};
   constexpr int generations = 4;  // a shell or a script may stand between the launcher and us
   pid_t process = getppid();
   for (int i = 0; i < generations && process > 1; ++i) {

@@ -196,7 +196,12 @@ int reorder_inside(MPI_Comm comm, MPI_Comm* newcomm, Site site) {
 // one.
 int reorder(MPI_Comm comm, MPI_Comm* newcomm, const void* place) {
   const Site site = reinterpret_cast<Site>(place) & site_mask;
+#if defined(COMMLENS_PORTABLE)
+  FrameRecord record(site);
+  char* const frame = record.address();
+#else
   char* const frame = static_cast<char*>(__builtin_frame_address(0));
+#endif
   Thread& thread = this_thread();
   if (thread.is_inside(frame)) {
     hide_messages(thread);

@@ -19,8 +19,13 @@
 #include "core/mpi/volume.h"
 #include "core/state/paths.h"
 
+#if defined(COMMLENS_PORTABLE)
+#include "core/mpi/entry_portable.h"
+#define COMMLENS_CALLER commlens_caller
+#else
 // entry.S enters the wrapper by a jump, so its return address is in the application.
 #define COMMLENS_CALLER reinterpret_cast<Site>(__builtin_return_address(0))
+#endif
 
 namespace commlens {
 
@@ -199,7 +204,7 @@ inline bool is_plain_call(const Thread* thread) noexcept {
 // Procedures that are called often have a second wrapper, for plain calls that are in the call cache.  It passes any
 // other call to the first wrapper by a jump, which only an optimising compiler generates.  With a call instruction
 // instead, the first wrapper would take the second one for the application.
-#if defined(__OPTIMIZE__)
+#if defined(__OPTIMIZE__) && !defined(COMMLENS_PORTABLE)
 inline constexpr bool has_plain_calls = true;
 #else
 inline constexpr bool has_plain_calls = false;
@@ -225,7 +230,11 @@ class Call {
   __attribute__((always_inline)) Call(Op op, Site caller) noexcept : thread_(this_thread()), op_(op), site_(caller) {
     // 0x1b: the address is PC-relative, signed, and has four bytes.
     asm volatile(".cfi_personality 0x1b, commlens_personality");
+#if defined(COMMLENS_PORTABLE)
+    char* const frame = record_.address();
+#else
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
+#endif
     nested_ = thread_.is_inside(frame);
     if (nested_) return;
     if (must_locate_calls) {
@@ -451,6 +460,9 @@ class Call {
   // A thread may move to a core whose counter is slightly behind; the duration is then 0.
   Ticks spent() const noexcept { return end_ > thread_.current.since ? end_ - thread_.current.since : 0; }
 
+#if defined(COMMLENS_PORTABLE)
+  FrameRecord record_{COMMLENS_CALLER};
+#endif
   Thread& thread_;
   const Op op_;
   bool nested_;

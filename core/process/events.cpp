@@ -6,13 +6,14 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+
+#include "core/base/processor.h"
 
 namespace commlens {
 namespace {
@@ -66,20 +67,28 @@ int open_here(perf_event_attr& attributes, int group) noexcept {
 
 long read_file(int file, void* to, std::size_t bytes) noexcept { return read(file, to, bytes); }
 
-void* map_page(int file) noexcept {
-  void* const page = mmap(nullptr, static_cast<std::size_t>(getpagesize()), PROT_READ, MAP_SHARED, file, 0);
-  return page == MAP_FAILED ? nullptr : page;
-}
-
 void close_file(int file, void* page) noexcept {
   if (page != nullptr) munmap(page, static_cast<std::size_t>(getpagesize()));
   close(file);
 }
 
+#if defined(COMMLENS_X86_64)
+void* map_page(int file) noexcept {
+  void* const page = mmap(nullptr, static_cast<std::size_t>(getpagesize()), PROT_READ, MAP_SHARED, file, 0);
+  return page == MAP_FAILED ? nullptr : page;
+}
+
 std::uint64_t processor_counter(std::uint32_t number) noexcept {
   return static_cast<std::uint64_t>(__builtin_ia32_rdpmc(static_cast<int>(number)));
 }
-std::uint64_t processor_ticks() noexcept { return __rdtsc(); }
+std::uint64_t processor_ticks() noexcept { return __builtin_ia32_rdtsc(); }
+#else
+// Reads the counters by system calls only: on other processors the kernel lets no process read them, or only one that
+// asks for it where an administrator allows it.
+void* map_page(int) noexcept { return nullptr; }
+std::uint64_t processor_counter(std::uint32_t) noexcept { return 0; }
+std::uint64_t processor_ticks() noexcept { return 0; }
+#endif
 
 // The state of an event in its page, at one moment.
 struct PageState {

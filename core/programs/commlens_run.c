@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/base/privileged.h"
+#include "core/base/processor.h"
 #include "generated/launchers.h"
 
 enum { wrong_usage = 2, shell_not_found = 127, shell_not_executable = 126 };
@@ -197,7 +198,7 @@ static bool find_own_folder(char self[PATH_MAX]) {
 // Finds a library of commlens relative to this program, in a build tree, an installation or a Python environment.
 static bool find_library(const char* folder, const char* name, char* path) {
   static const char* const places[] = {"../lib/%s/%s", "../lib/commlens/%s/%s", "../lib64/commlens/%s/%s",
-                                       "../lib/x86_64-linux-gnu/commlens/%s/%s", "../libexec/commlens/%s/%s"};
+                                       "../lib/" COMMLENS_MULTIARCH "/commlens/%s/%s", "../libexec/commlens/%s/%s"};
   char self[PATH_MAX];
   if (!find_own_folder(self)) return false;
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {

@@ -133,14 +133,18 @@ struct Stack {
   // known: the return address, if the key of the cache has it.
   void unwind_from(Site known, const char* frame, const char* stack_end, int most) noexcept {
     const auto* const at = reinterpret_cast<const std::uint64_t*>(frame);
-    returns[0] = at[1];
+    returns[0] = without_signature(at[1]);
+    frames = 1;
     StackWord* const further = word + 2;
     const int room = static_cast<int>(std::size(word)) - 2;
-    const StackFrame first{at[1], reinterpret_cast<std::uint64_t>(at + 2), at[0],
-                           reinterpret_cast<std::uint64_t>(stack_end)};
+    const StackFrame first{returns[0], sp_after_return(frame), at[0], reinterpret_cast<std::uint64_t>(stack_end)};
+    if (!can_unwind || first.sp == 0) {
+      word[words++] = {at + 1, at[1]};
+      return;
+    }
     const Unwound found = unwind(first, returns + 1, most - 1, further, room);
     frames = 1 + found.frames;
-    if (at[1] != known || found.words == 0) word[words++] = {at + 1, at[1]};
+    if (returns[0] != known || found.words == 0) word[words++] = {at + 1, at[1]};
     if (found.uses_fp) word[words++] = {at, at[0]};
     words = static_cast<int>(std::copy(further, further + found.words, word + words) - word);
   }
@@ -237,7 +241,9 @@ Site add_python_path(PathCache& cache, Site caller, Site site, const char* frame
 PathCache PathCache::none;
 
 void choose_frames(unsigned long wanted) noexcept try {
-  frame_limit = static_cast<unsigned>(std::clamp<unsigned long>(wanted, 1, longest));
+  frame_limit = static_cast<unsigned>(std::clamp<unsigned long>(wanted, 1, can_unwind ? longest : 1));
+  if (wanted > frame_limit && !can_unwind && launcher_rank() <= 0)
+    say("COMMLENS_FRAMES=%lu: on this processor there are call sites but no call paths", wanted);
   const std::string why_not = wanted == 0 ? "" : python::find_interpreter();
   if (!why_not.empty() && launcher_rank() <= 0) say("call paths have no Python frames: %s", why_not.c_str());
 } catch (const std::bad_alloc&) {

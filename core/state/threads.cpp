@@ -239,7 +239,7 @@ C* added_cell(TableOf<C>& table, Key key, Site site) noexcept {
     auto* const cells = static_cast<C*>(memory);
     if (cells == nullptr) return &table.overflow;
     if (table.spare == table.spare_end) {
-      constexpr std::size_t page = 4096, in_a_page = page / sizeof(SegmentOf<C>);
+      constexpr std::size_t page = smallest_page, in_a_page = page / sizeof(SegmentOf<C>);
       table.spare = static_cast<SegmentOf<C>*>(map_memory(page));
       table.spare_end = table.spare == nullptr ? nullptr : table.spare + in_a_page;
       if (table.spare == nullptr) return &table.overflow;

@@ -340,6 +340,7 @@ def test_no_space_for_the_profile(world: World, monkeypatch: pytest.MonkeyPatch)
 
 def test_clocks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     cpus, clocks = world.root / "cpuinfo", world.root / "clocks"
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr(environment, "CPUS", cpus)
     monkeypatch.setattr(environment, "CLOCKS", clocks)
     clocks.write_text("tsc hpet acpi_pm\n")
@@ -351,3 +352,11 @@ def test_clocks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment.clock().state == "ok"
     cpus.write_text("flags\t\t: fpu constant_tsc\n")
     assert environment.clock().state == "warning"
+
+
+def test_clocks_of_other_processors(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert (environment.clock().state, environment.clock().text) == ("ok", "the counter of the processor")
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    assert environment.clock().state == "warning"
+    assert "commlens has no assembly for riscv64" in environment.clock().text

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from commlens.base.processor import processor
 from commlens.base.users import name_of
 from commlens.doctor._launchers import NODE_VARIABLES
 from commlens.doctor.command import CONTAINERS, Command
@@ -158,6 +159,14 @@ def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
 
 def clock() -> Finding:
     """Return a finding about the clock."""
+    if not processor().has_assembly:
+        return warning(
+            "clock",
+            f"clock_gettime, because commlens has no assembly for {processor().name}: each call costs more, "
+            "and has no call path",
+        )
+    if processor().name != "x86_64":
+        return ok("clock", "the counter of the processor")
     try:
         names = CLOCKS.read_text().split()
     except OSError:

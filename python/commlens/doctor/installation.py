@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
+from commlens.base.processor import processor
 from commlens.doctor.families import TITLES
 from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.doctor.loader import Loader
@@ -20,7 +21,7 @@ PLACES = (
     "../lib/{}",
     "../lib/commlens/{}",
     "../lib64/commlens/{}",
-    "../lib/x86_64-linux-gnu/commlens/{}",
+    f"../lib/{processor().folder}/commlens/{{}}",
     "../libexec/commlens/{}",
 )
 LIBRARY = "libcommlens.so"

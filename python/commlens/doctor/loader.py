@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from commlens.base.processor import processor
 from commlens.symbols.elf import Dynamic, dynamic_symbols, read_dynamic
 
 DEFAULT_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
@@ -62,7 +63,7 @@ class Loader:
         known: dict[str, str] = {}
         for line in done.stdout.splitlines():
             name, arrow, path = line.strip().partition(" => ")
-            if arrow and "x86-64" in name:
+            if arrow and processor().mark in name:
                 known.setdefault(name.split()[0], path)
         return known
 

@@ -13,13 +13,14 @@ import subprocess
 from pathlib import Path
 
 from commlens.base.inputs import open_regular, read_regular
+from commlens.base.processor import processor
 from commlens.doctor.command import CONTAINERS, Command
 from commlens.doctor.environment import TOOLS
 from commlens.doctor.families import TITLES, family_of_launcher, family_of_library
 from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.doctor.installation import LIBRARY, Install
 from commlens.doctor.loader import Loader, Object
-from commlens.symbols.elf import EM_X86_64, has_line_numbers, read_dynamic
+from commlens.symbols.elf import has_line_numbers, read_dynamic
 
 LARGEST_SCRIPT = 16 << 20  # bytes; some installers have their archive in the script
 FORTRAN = re.compile(r"p?mpi_[a-z0-9_]+_|P?MPI_[A-Z0-9_]+")
@@ -153,11 +154,9 @@ def binary(command: Command, path: Path, install: Install, loader: Loader) -> li
     dynamic = read_dynamic(path)
     if dynamic is None:
         return [problem("program", f"{path} is neither an executable of this system nor a script")]
-    if not dynamic.wide or dynamic.machine != EM_X86_64:
+    if not dynamic.wide or dynamic.machine != processor().elf:
         return [
-            problem(
-                "program", f"{path} is not built for x86-64, the only architecture that commlens supports"
-            )
+            problem("program", f"{path} is not built for the processor of this system ({processor().name})")
         ]
     if dynamic.static:
         return [

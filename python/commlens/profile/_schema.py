@@ -1802,7 +1802,7 @@ META_KEYS: dict[str, str] = {
     'thread_level': 'Thread support MPI provided: single, funneled, serialized or multiple.',
     'job_id': 'Job id of the batch system (SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, JOB_ID, COBALT_JOBID), or empty.',
     'inside': "Whether table peer contains the messages inside collectives and other calls (COMMLENS_MATRIX=all): measured, not asked for, or 'not seen: ' and the reason on rank 0. If it does not, the reader can only model them.",
-    'clock': 'Clock of the measurement: tsc or clock_gettime.',
+    'clock': 'Clock of the measurement: tsc (x86-64), cntvct_el0 (aarch64), or clock_gettime.',
     'options': 'All COMMLENS_ options and their values, one NAME=value per line.',
 }
 

@@ -18,7 +18,6 @@ from commlens.base.inputs import open_regular
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
 DT_NEEDED, DT_STRTAB, DT_SONAME, DT_RPATH, DT_RUNPATH = 1, 5, 14, 15, 29
-EM_X86_64 = 62
 NT_GNU_BUILD_ID = 3
 SHT_SYMTAB, SHT_NOTE, SHT_DYNSYM = 2, 7, 11
 STT_FUNC = 2
@@ -142,7 +141,7 @@ def functions(symbols: bytes, layout: Layout) -> list[tuple[int, int]]:
 class Dynamic(NamedTuple):
     """Data of a program or shared object that the loader reads."""
 
-    machine: int  # EM_X86_64
+    machine: int  # the number of the processor: EM_...
     wide: bool
     static: bool  # no library can be loaded into it
     needed: tuple[str, ...]

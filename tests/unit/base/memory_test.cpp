@@ -2,6 +2,7 @@
 #include "core/base/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -11,11 +12,16 @@
 #include "tests/unit/check.h"
 
 namespace commlens {
+namespace {
+
+const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+
+}  // namespace
 
 TEST(memory_is_zero_and_begins_at_a_page) {
   auto* const memory = static_cast<unsigned char*>(map_memory(10'000));
   CHECK(memory != nullptr);
-  CHECK_EQ(reinterpret_cast<std::uintptr_t>(memory) % 4096, 0u);
+  CHECK_EQ(reinterpret_cast<std::uintptr_t>(memory) % page, 0u);
   unsigned sum = 0;
   for (int i = 0; i < 10'000; ++i) sum += memory[i];
   CHECK_EQ(sum, 0u);
@@ -31,15 +37,15 @@ TEST(memory_that_is_not_to_be_had_is_null_and_the_application_sees_no_errno) {
 }
 
 TEST(memory_that_cannot_be_read_is_found_out_without_a_signal) {
-  auto* const memory = static_cast<char*>(map_memory(4096));
+  auto* const memory = static_cast<char*>(map_memory(page));
   std::strcpy(memory, "there");
   char copy[6] = "";
   errno = 4711;
   CHECK(read_memory(memory, copy, sizeof copy));
   CHECK_EQ(std::string(copy), "there");
-  mprotect(memory, 4096, PROT_NONE);
+  mprotect(memory, page, PROT_NONE);
   CHECK(!read_memory(memory, copy, sizeof copy));
-  unmap_memory(memory, 4096);
+  unmap_memory(memory, page);
   CHECK(!read_memory(memory, copy, sizeof copy));
   CHECK_EQ(errno, 4711);
 }

@@ -23,6 +23,20 @@ TEST(ticks_become_the_nanoseconds_another_clock_counts) {
   CHECK(counted >= real * 0.9);     // unless we were held up between two readings
 }
 
+TEST(the_unit_of_a_slow_counter_is_about_a_nanosecond) {
+  struct {
+    std::uint64_t frequency;
+    unsigned shift;
+  } const counters[] = {
+      {1'000'000'000, 0}, {500'000'000, 1}, {501'000'000, 0},   {121'875'000, 3},   {62'500'000, 4}, {25'000'000, 5},
+      {19'200'000, 5},    {1'000'000, 9},   {3'000'000'000, 0}, {4'294'967'295, 0}, {0, 0}};
+  for (const auto& counter : counters) {
+    CHECK_EQ(clock_shift_of(counter.frequency), counter.shift);
+    const std::uint64_t units = counter.frequency << counter.shift;  // in a second
+    if (counter.frequency >= least_clock_frequency) CHECK(units > 500'000'000);
+  }
+}
+
 TEST(without_an_invariant_tsc_ticks_are_nanoseconds) {
   choose_clock();
   const bool had_tsc = clock_is_tsc;

@@ -15,6 +15,21 @@
 #define WITH_OPTION(option) __attribute__((noinline))
 #endif
 
+#if defined(__aarch64__)
+asm(R"(
+        .text
+        .globl commlens_test_capture
+        .type commlens_test_capture, %function
+commlens_test_capture:
+        .cfi_startproc
+        mov x1, sp
+        stp x30, x1, [x0]
+        str x29, [x0, 16]
+        ret
+        .cfi_endproc
+        .size commlens_test_capture, . - commlens_test_capture
+)");
+#elif defined(__x86_64__)
 asm(R"(
         .text
         .globl commlens_test_capture
@@ -30,6 +45,7 @@ commlens_test_capture:
         .cfi_endproc
         .size commlens_test_capture, . - commlens_test_capture
 )");
+#endif
 
 namespace commlens {
 
@@ -78,7 +94,13 @@ __attribute__((noinline)) int with_aligned_local(int depth) {
   return result + 3;
 }
 
-__attribute__((noinline, force_align_arg_pointer)) int with_aligned_stack(int depth) { return next(depth + 1) + 4; }
+#if defined(__x86_64__)
+#define WITH_ALIGNED_STACK __attribute__((noinline, force_align_arg_pointer))
+#else
+#define WITH_ALIGNED_STACK __attribute__((noinline))
+#endif
+
+WITH_ALIGNED_STACK int with_aligned_stack(int depth) { return next(depth + 1) + 4; }
 
 __attribute__((noinline)) int with_large_frame(int depth) {
   char local[2000];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unwinds a copy of a stack by a copy of this program's tables: both can be changed.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
@@ -15,7 +16,7 @@
 namespace commlens {
 namespace {
 
-constexpr std::uint64_t page = 4096;
+const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 
 // A copy between two pages that cannot be read: behind its last byte, and at most a page before its first one.
 class GuardedCopy {

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -157,12 +158,13 @@ TEST(both_ways_to_find_tables_find_the_same_ones_and_none_outside_objects) {
 
 TEST(a_stack_that_cannot_be_read_has_no_callers) {
   call_chain({0});
-  void* const memory = map_memory(4096);
-  mprotect(memory, 4096, PROT_NONE);
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = map_memory(page);
+  mprotect(memory, page, PROT_NONE);
   StackFrame frame = probed.frame;
   frame.sp = frame.fp = reinterpret_cast<std::uint64_t>(memory) + 256;
   const Unwound found = unwind(frame, probed.returns, 4, probed.words, Probed::most_words);
-  unmap_memory(memory, 4096);
+  unmap_memory(memory, page);
   CHECK_EQ(found.frames, 0);
   CHECK_EQ(found.words, 0);
   CHECK(!found.uses_fp);

@@ -2,6 +2,7 @@
 #include "core/job/pcontrol.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <functional>
@@ -123,7 +124,7 @@ TEST(a_second_argument_that_is_no_text_is_passed_by) {
     call(1, "two\nlines");
     CHECK_EQ(depth(), 0u);
     // A text without an end, before a page that cannot be read.
-    constexpr std::size_t page = 4096;
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     auto* const pages =
         static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(pages + page, page, PROT_NONE);

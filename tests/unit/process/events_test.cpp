@@ -2,6 +2,7 @@
 #include "core/process/events.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -141,7 +142,8 @@ TEST(counters_of_the_processor_are_read_without_a_system_call) {
 TEST(the_kernel_counts_page_faults_of_this_thread) {
   EventReader reader;
   CHECK_EQ(reader.open(events("page-faults"), linux_events)[0], 0);
-  constexpr std::size_t pages = 200, page = 4096;
+  constexpr std::size_t pages = 200;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const memory = mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(memory != MAP_FAILED);
   madvise(memory, pages * page, MADV_NOHUGEPAGE);

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write docs/evidence/processors.md from the results of tools/processors.sh.
+
+    python tools/processors_page.py RESULTS PAGE
+
+RESULTS holds the JUnit files unit-PROCESSOR.xml, pages-PROCESSOR.xml and mpi-PROCESSOR.xml.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from summary import Case, Suite
+
+WHAT = {
+    "unit": "unit tests",
+    "pages": "unit tests that map memory, with pages of 64 KiB",
+    "mpi": "tests with Debian's Open MPI and MPICH, 2 ranks and more",
+}
+TOP = """\
+# Other processors
+
+commlens has assembly for x86-64 and aarch64. On ppc64le, riscv64 and s390x it is compiled from C++ alone
+([decision 47](../decisions/0047-processors.md)). This page has the results of
+
+    make test-aarch64        # as root, on Linux 6.7 or later; hours
+
+with Debian's cross compilers ({compiler}) and the processors in emulation ({emulator}). The tests with MPI run in a root
+folder with Debian's packages for aarch64, at the same place and with the same harness as those on x86-64.
+
+"""
+BOTTOM = """\
+## What was tried in emulation only
+
+No machine with one of these processors was at hand. The emulator executes instructions one after the other on x86-64, so
+that these remain to be tried on real machines:
+
+- **Order of memory accesses.** aarch64, ppc64le and riscv64 reorder loads and stores that x86-64 does not. The emulator runs
+  on x86-64 and adds barriers. Data that threads share is accessed by C++ atomics with the orders that the language demands;
+  errors in these would not show here.
+- **The counter.** The emulator's `cntvct_el0` runs at 62.5 MHz and follows the clock of x86-64. Not tried: other
+  frequencies, machines whose counter the kernel reads itself because of an erratum, and the cost of a reading.
+- **Costs.** Nothing on this page is a time of a processor. What a call costs on aarch64 is not measured.
+- **Pages of 64 KiB.** The emulator reports this size to programs. It does not refuse what a kernel with such pages would.
+- **Signed return addresses and branch targets** (PAC, BTI). The emulator has both; Debian 12 compiles without them.
+- **Counters of the processor** (`COMMLENS_COUNTERS`). The emulator passes `perf_event_open` on to x86-64, or refuses it.
+- **Floating-point traps.** Many aarch64 processors have none; the emulator has none, either.
+- **Networks and shared memory of several nodes**, Slurm, and MPI libraries other than Debian's.
+- **s390x is the only big-endian processor.** Its profiles are SQLite files, which are the same everywhere; its arenas are
+  read by a `commlens-arena` of the same processor.
+"""
+
+
+def version(*command: str) -> str:
+    """Return the first number with a dot that a program prints about itself."""
+    printed = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"\d+\.\d+[.\d]*", printed)
+    return found[0] if found else "unknown"
+
+
+def row(suite: Suite) -> str:
+    """Return the line of the table for one run of tests."""
+    kind, processor = suite.name.split("-", 1)
+    counts = [
+        sum(case.outcome == outcome for case in suite.cases) for outcome in ("passed", "failed", "skipped")
+    ]
+    return f"| {processor} | {WHAT[kind]} | {' | '.join(map(str, counts))} |"
+
+
+def file_rows(cases: list[Case]) -> list[str]:
+    """Return a line for each test file with MPI."""
+    files: dict[str, list[Case]] = {}
+    for case in cases:
+        files.setdefault((case.element.get("classname") or "").split(".")[-1], []).append(case)
+    return [
+        f"| `{name}.py` | {' | '.join(str(sum(case.outcome == outcome for case in of)) for outcome in ('passed', 'failed', 'skipped'))} |"
+        for name, of in sorted(files.items())
+    ]
+
+
+def page(results: Path) -> str:
+    """Return the text of the page."""
+    suites = [Suite(file) for file in sorted(results.glob("*-*.xml"))]
+    lines = [
+        TOP.format(
+            compiler="GCC " + version("aarch64-linux-gnu-gcc", "-dumpfullversion"),
+            emulator="QEMU " + version("qemu-aarch64-static"),
+        ),
+        "| processor | tests | passed | failed | skipped |\n|---|---|--:|--:|--:|",
+        *map(row, suites),
+        "\nA unit test of this table is a program with all tests of one folder of `core/`.\n",
+    ]
+    for suite in suites:
+        if suite.name.startswith("mpi-"):
+            lines += [
+                f"## With MPI, {suite.name[4:]}\n",
+                "| file | passed | failed | skipped |\n|---|--:|--:|--:|",
+            ]
+            lines += [*file_rows(suite.cases), ""]
+        bad = [case for case in suite.cases if case.outcome != "passed"]
+        reasons = sorted({f"- {case.name}: {'; '.join(case.reasons) or case.outcome}" for case in bad})
+        if reasons:
+            lines += [f"Not passed ({suite.name}):\n", *reasons, ""]
+    return "\n".join([*lines, BOTTOM])
+
+
+def main() -> None:
+    """Write the page."""
+    results, target = map(Path, sys.argv[1:])
+    target.write_text(page(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
