@@ -4,11 +4,9 @@
  * goes where the dynamic linker finds the name, which may be a function of the application; bind.cpp then puts libc's
  * own there, before main.
  */
-#include "core/base/processor.h"
-
-#if defined(COMMLENS_X86_64)
+#if defined(__x86_64__)
 #define JUMP(slot) endbr64; jmp *slot(%rip)
-#elif defined(COMMLENS_AARCH64)
+#elif defined(__aarch64__)
 #define JUMP(slot) hint #34; adrp x16, slot; ldr x16, [x16, :lo12:slot]; br x16
 #else
 #error "for this processor, jumps_portable.c takes the place of this file"
