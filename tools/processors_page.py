@@ -67,7 +67,12 @@ def row(suite: Suite) -> str:
     counts = [
         sum(case.outcome == outcome for case in suite.cases) for outcome in ("passed", "failed", "skipped")
     ]
-    return f"| {processor} | {WHAT[kind]} | {' | '.join(map(str, counts))} |"
+    names = (
+        ""
+        if kind == "mpi"
+        else f": {', '.join(sorted(str(case.element.get('name')) for case in suite.cases))}"
+    )
+    return f"| {processor} | {WHAT[kind]}{names} | {' | '.join(map(str, counts))} |"
 
 
 def file_rows(cases: list[Case]) -> list[str]:
@@ -81,6 +86,12 @@ def file_rows(cases: list[Case]) -> list[str]:
     ]
 
 
+def failure(case: Case) -> str:
+    """Return why a case failed, without the command that did."""
+    messages = [child.get("message") or "" for child in case.element if child.tag in ("failure", "error")]
+    return re.sub(r"\[.*\]", "", " ".join(messages).splitlines()[0] if any(messages) else "failed")[:200]
+
+
 def page(results: Path) -> str:
     """Return the text of the page."""
     suites = [Suite(file) for file in sorted(results.glob("*-*.xml"))]
@@ -91,7 +102,8 @@ def page(results: Path) -> str:
         ),
         "| processor | tests | passed | failed | skipped |\n|---|---|--:|--:|--:|",
         *map(row, suites),
-        "\nA unit test of this table is a program with all tests of one folder of `core/`.\n",
+        "\nA unit test of this table is a program with all tests of one folder of `core/`. What is not in the table was not run\n"
+        "when this page was written.\n",
     ]
     for suite in suites:
         if suite.name.startswith("mpi-"):
@@ -101,7 +113,7 @@ def page(results: Path) -> str:
             ]
             lines += [*file_rows(suite.cases), ""]
         bad = [case for case in suite.cases if case.outcome != "passed"]
-        reasons = sorted({f"- {case.name}: {'; '.join(case.reasons) or case.outcome}" for case in bad})
+        reasons = sorted({f"- {case.name}: {'; '.join(case.reasons) or failure(case)}" for case in bad})
         if reasons:
             lines += [f"Not passed ({suite.name}):\n", *reasons, ""]
     return "\n".join([*lines, BOTTOM])

@@ -27,8 +27,8 @@ void unmap_memory(void* memory, std::size_t bytes) noexcept {
 
 namespace {
 
-// Asks the kernel whether it can read a word of each page: it reads the signal mask before it refuses to do what is none
-// of its operations.
+// Asks the kernel whether it can read a word of each page: it reads the signal mask before it refuses to do what is
+// none of its operations.
 bool can_be_read(const void* from, std::size_t bytes) noexcept {
   constexpr std::uintptr_t word = sizeof(std::uint64_t);
   const auto begin = reinterpret_cast<std::uintptr_t>(from), end = begin + bytes;

@@ -22,7 +22,7 @@ from pathlib import Path
 import evidence
 import forked
 import pytest
-from build_once import build_once
+from build_once import PATIENCE, build_once
 from profile_rows import Profile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,8 +77,6 @@ _FAMILY = {
 _KNOWN_RELEASES = {"openmpi": "4.1.", "mpich": "4.0."}
 SUMMARY = re.compile(r"commlens: (<?[0-9.]+) % of the time in MPI(: .*)?")
 """The line about the share of MPI."""
-PATIENCE = float(os.environ.get("COMMLENS_TEST_PATIENCE", "1"))
-"""Factor of all time limits of launches; tools/processors.sh sets it, because emulation is slow."""
 REPEATS = 10
 """Number of further launches after one that did not end in time."""
 Launch = tuple[list[str], dict[str, str]]
