@@ -73,6 +73,9 @@ def read_spec() -> dict[str, Any]:
         require(
             bool(table.get("without_rowid")) == bool(primary), f"{name}: primary_key goes with without_rowid"
         )
+        # So is the order in which SQLite stores the columns.
+        first = [c["name"] for c in table["columns"][: len(primary)]]
+        require(first == primary, f"{name}: the columns of the primary key come first, in its order")
         for column in primary:
             require(f"{name}.{column}" in columns, f"{name}: primary key {column} is no column")
         for column in table["columns"]:
@@ -145,8 +148,16 @@ def view_statements(spec: dict[str, Any]) -> list[str]:
 
 
 def bare(statement: str) -> str:
-    """Return a statement of table_statements() without comments."""
-    return "".join(line.partition("--")[0].strip() for line in statement.splitlines())
+    """Return a statement without comments, references, and the blanks and words that SQL does not need."""
+    lines = [line.partition("--")[0].strip() for line in statement.splitlines()]
+    parts = " ".join(line for line in lines if line).split("'")
+    for i in range(0, len(parts), 2):  # between them are texts
+        parts[i] = re.sub(r" REFERENCES \w+\(\w+\)", "", parts[i])
+        parts[i] = re.sub(r" *(<=|>=|<>|\|\||[,()=<>+*/-]) *", r"\1", parts[i])
+        parts[i] = re.sub(
+            r"\bAS (?=[a-z_\"]+\b(?!\())", "", parts[i]
+        )  # also before a word: "x AS y", ")AS y"
+    return "'".join(parts)
 
 
 def cpp_literal(statements: list[str]) -> str:
@@ -174,13 +185,17 @@ inline constexpr int application_id = {spec["application_id"]};
 inline constexpr char tables_sql[] =
 {cpp_literal(table_statements(spec))};
 
-// The same without comments, for the shards of a profile.
+// The same without comments and references.
 inline constexpr char bare_tables_sql[] =
 {cpp_literal([bare(statement) for statement in table_statements(spec)])};
 
 // Creates the views.
 inline constexpr char views_sql[] =
 {cpp_literal(view_statements(spec))};
+
+// The same without comments.
+inline constexpr char bare_views_sql[] =
+{cpp_literal([bare(statement) for statement in view_statements(spec)])};
 
 }}  // namespace commlens::out
 """
@@ -190,18 +205,22 @@ CPP_TYPES = {"INTEGER": "Integer", "TEXT": "Text", "REAL": "Real"}
 CPP_KEYWORDS = {"class"}
 
 
-def row_struct(name: str, table: dict[str, Any]) -> str:
+def shape(name: str, number: int, table: dict[str, Any]) -> str:
+    """Return the TableShape of a table."""
+    numbered = [i for i, c in enumerate(table["columns"]) if c.get("key")]
+    keys = len(table.get("primary_key", ()))
+    return f'{{"{name}", {number}, {keys}, {numbered[0] if numbered else -1}}}'
+
+
+def row_struct(name: str, number: int, table: dict[str, Any]) -> str:
     """Return the struct for the rows of a table; it names its columns in the same order as its statement."""
     columns = [
         (c["name"], c["name"] + "_" * (c["name"] in CPP_KEYWORDS), c["type"]) for c in table["columns"]
     ]
     members = "\n".join(f"  {CPP_TYPES[kind]} {member};" for _, member, kind in columns)
     visits = "\n".join(f'    visit("{name}.{column}", {member});' for column, member, _ in columns)
-    names = ", ".join(f'\\"{column}\\"' for column, _, _ in columns)
-    marks = ", ".join("?" * len(columns))
     return f"""struct {"".join(word.capitalize() for word in name.split("_"))} {{
-  static constexpr char table[] = "{name}";
-  static constexpr char values[] = "({names}) VALUES ({marks})";
+  static constexpr TableShape shape{shape(name, number, table)};
 {members}
 
   template <class Visit>
@@ -213,18 +232,25 @@ def row_struct(name: str, table: dict[str, Any]) -> str:
 
 def rows_text(spec: dict[str, Any]) -> str:
     """Return generated/schema_rows.h."""
-    structs = "\n\n".join(row_struct(name, table) for name, table in written(spec).items())
+    tables = list(enumerate(written(spec).items()))
+    structs = "\n\n".join(row_struct(name, number, table) for number, (name, table) in tables)
+    shapes = "\n".join(f"  TableShape{shape(name, number, table)}," for number, (name, table) in tables)
     return f"""// SPDX-License-Identifier: Apache-2.0
 // DO NOT EDIT: written by gen/schema.py from spec/schema.toml.
 #pragma once
 
-#include "core/out/values.h"
+#include "core/out/records.h"
 
 // A row of each table of a profile; spec/schema.toml describes the columns.
 // clang-format off
 namespace commlens::out::rows {{
 
 {structs}
+
+// All tables, in the order of their statements.
+inline constexpr TableShape shapes[] = {{
+{shapes}
+}};
 
 }}  // namespace commlens::out::rows
 """

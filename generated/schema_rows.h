@@ -2,15 +2,14 @@
 // DO NOT EDIT: written by gen/schema.py from spec/schema.toml.
 #pragma once
 
-#include "core/out/values.h"
+#include "core/out/records.h"
 
 // A row of each table of a profile; spec/schema.toml describes the columns.
 // clang-format off
 namespace commlens::out::rows {
 
 struct Meta {
-  static constexpr char table[] = "meta";
-  static constexpr char values[] = "(\"key\", \"value\") VALUES (?, ?)";
+  static constexpr TableShape shape{"meta", 0, 1, -1};
   Text key;
   Text value;
 
@@ -22,8 +21,7 @@ struct Meta {
 };
 
 struct Setting {
-  static constexpr char table[] = "setting";
-  static constexpr char values[] = "(\"source\", \"name\", \"value\", \"ranks\") VALUES (?, ?, ?, ?)";
+  static constexpr TableShape shape{"setting", 1, 3, -1};
   Text source;
   Text name;
   Text value;
@@ -39,8 +37,7 @@ struct Setting {
 };
 
 struct Rank {
-  static constexpr char table[] = "rank";
-  static constexpr char values[] = "(\"rank\", \"world\", \"node\", \"pid\", \"cpus\", \"init_ns\", \"app_ns\", \"mpi_ns\", \"threads\", \"calls\", \"lost_calls\", \"state\", \"cpu_ns\", \"preempted\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"rank", 2, 0, 0};
   Integer rank;
   Integer world;
   Text node;
@@ -76,8 +73,7 @@ struct Rank {
 };
 
 struct Comm {
-  static constexpr char table[] = "comm";
-  static constexpr char values[] = "(\"id\", \"hash\", \"name\", \"user_name\", \"kind\", \"parent\", \"creator\", \"callsite\", \"size\", \"remote_size\", \"leader\", \"members\", \"topology\", \"created_ns\", \"freed_ns\", \"family\", \"communicators\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"comm", 3, 0, 0};
   Integer id;
   Integer hash;
   Text name;
@@ -119,8 +115,7 @@ struct Comm {
 };
 
 struct CommSet {
-  static constexpr char table[] = "comm_set";
-  static constexpr char values[] = "(\"comm\", \"member\") VALUES (?, ?)";
+  static constexpr TableShape shape{"comm_set", 4, 2, -1};
   Integer comm;
   Integer member;
 
@@ -132,8 +127,7 @@ struct CommSet {
 };
 
 struct Op {
-  static constexpr char table[] = "op";
-  static constexpr char values[] = "(\"id\", \"name\", \"class\") VALUES (?, ?, ?)";
+  static constexpr TableShape shape{"op", 5, 0, 0};
   Integer id;
   Text name;
   Text class_;
@@ -147,8 +141,7 @@ struct Op {
 };
 
 struct Coverage {
-  static constexpr char table[] = "coverage";
-  static constexpr char values[] = "(\"symbol\", \"object\", \"procedure\", \"state\", \"reason\", \"ranks\") VALUES (?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"coverage", 6, 2, -1};
   Text symbol;
   Text object;
   Text procedure;
@@ -168,8 +161,7 @@ struct Coverage {
 };
 
 struct Region {
-  static constexpr char table[] = "region";
-  static constexpr char values[] = "(\"id\", \"parent\", \"name\", \"kind\") VALUES (?, ?, ?, ?)";
+  static constexpr TableShape shape{"region", 7, 0, 0};
   Integer id;
   Integer parent;
   Text name;
@@ -185,8 +177,7 @@ struct Region {
 };
 
 struct RegionTime {
-  static constexpr char table[] = "region_time";
-  static constexpr char values[] = "(\"region\", \"execution\", \"iteration\", \"rank\", \"calls\", \"open\", \"time_ns\", \"time_min_ns\", \"time_max_ns\", \"nested_ns\", \"mpi_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"region_time", 8, 4, -1};
   Integer region;
   Integer execution;
   Integer iteration;
@@ -216,8 +207,7 @@ struct RegionTime {
 };
 
 struct LoopTime {
-  static constexpr char table[] = "loop_time";
-  static constexpr char values[] = "(\"region\", \"execution\", \"iteration\", \"rank\", \"iterations\", \"time_ns\", \"time_min_ns\", \"time_max_ns\", \"nested_ns\", \"mpi_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"loop_time", 9, 4, -1};
   Integer region;
   Integer execution;
   Integer iteration;
@@ -245,8 +235,7 @@ struct LoopTime {
 };
 
 struct LoopBin {
-  static constexpr char table[] = "loop_bin";
-  static constexpr char values[] = "(\"region\", \"execution\", \"rank\", \"bin\", \"iterations\") VALUES (?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"loop_bin", 10, 4, -1};
   Integer region;
   Integer execution;
   Integer rank;
@@ -264,8 +253,7 @@ struct LoopBin {
 };
 
 struct RegionSlice {
-  static constexpr char table[] = "region_slice";
-  static constexpr char values[] = "(\"region\", \"rank\", \"slot\", \"calls\", \"exclusive_ns\") VALUES (?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"region_slice", 11, 3, -1};
   Integer region;
   Integer rank;
   Integer slot;
@@ -283,8 +271,7 @@ struct RegionSlice {
 };
 
 struct Metric {
-  static constexpr char table[] = "metric";
-  static constexpr char values[] = "(\"id\", \"name\", \"unit\") VALUES (?, ?, ?)";
+  static constexpr TableShape shape{"metric", 12, 0, 0};
   Integer id;
   Text name;
   Text unit;
@@ -298,8 +285,7 @@ struct Metric {
 };
 
 struct MetricValue {
-  static constexpr char table[] = "metric_value";
-  static constexpr char values[] = "(\"metric\", \"region\", \"execution\", \"iteration\", \"rank\", \"count\", \"sum\", \"min\", \"max\", \"last\", \"not_finite\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"metric_value", 13, 5, -1};
   Integer metric;
   Integer region;
   Integer execution;
@@ -329,8 +315,7 @@ struct MetricValue {
 };
 
 struct MetricSeries {
-  static constexpr char table[] = "metric_series";
-  static constexpr char values[] = "(\"metric\", \"rank\", \"thread\", \"number\", \"time_ns\", \"region\", \"execution\", \"iteration\", \"value\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"metric_series", 14, 4, -1};
   Integer metric;
   Integer rank;
   Integer thread;
@@ -356,8 +341,7 @@ struct MetricSeries {
 };
 
 struct EventCount {
-  static constexpr char table[] = "event_count";
-  static constexpr char values[] = "(\"metric\", \"region\", \"comm\", \"op\", \"rank\", \"count\", \"enabled_ns\", \"running_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"event_count", 15, 5, -1};
   Integer metric;
   Integer region;
   Integer comm;
@@ -381,8 +365,7 @@ struct EventCount {
 };
 
 struct Datatype {
-  static constexpr char table[] = "datatype";
-  static constexpr char values[] = "(\"id\", \"tree\", \"size\", \"lower_bound\", \"extent\") VALUES (?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"datatype", 16, 0, 0};
   Integer id;
   Text tree;
   Integer size;
@@ -400,8 +383,7 @@ struct Datatype {
 };
 
 struct DatatypeUse {
-  static constexpr char table[] = "datatype_use";
-  static constexpr char values[] = "(\"comm\", \"op\", \"sent\", \"received\", \"target\", \"rank\", \"calls\", \"time_ns\", \"bytes_sent\", \"bytes_received\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"datatype_use", 17, 6, -1};
   Integer comm;
   Integer op;
   Integer sent;
@@ -429,8 +411,7 @@ struct DatatypeUse {
 };
 
 struct Tag {
-  static constexpr char table[] = "tag";
-  static constexpr char values[] = "(\"region\", \"name\", \"value\") VALUES (?, ?, ?)";
+  static constexpr TableShape shape{"tag", 18, 3, -1};
   Integer region;
   Text name;
   Text value;
@@ -444,8 +425,7 @@ struct Tag {
 };
 
 struct Callsite {
-  static constexpr char table[] = "callsite";
-  static constexpr char values[] = "(\"id\", \"module\", \"build_id\", \"offset\", \"caller\") VALUES (?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"callsite", 19, 0, 0};
   Integer id;
   Text module;
   Text build_id;
@@ -463,8 +443,7 @@ struct Callsite {
 };
 
 struct Key {
-  static constexpr char table[] = "key";
-  static constexpr char values[] = "(\"id\", \"comm\", \"op\", \"bin\", \"region\", \"callsite\", \"usual_calls\", \"usual_sent\", \"usual_received\", \"usual_noncontig\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"key", 20, 0, 0};
   Integer id;
   Integer comm;
   Integer op;
@@ -492,8 +471,7 @@ struct Key {
 };
 
 struct CellRow {
-  static constexpr char table[] = "cell_row";
-  static constexpr char values[] = "(\"id\", \"calls\", \"time_ns\", \"time_min_ns\", \"time_max_ns\", \"bytes_sent\", \"bytes_received\", \"noncontiguous\") VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"cell_row", 21, 0, 0};
   Integer id;
   Integer calls;
   Integer time_ns;
@@ -517,8 +495,7 @@ struct CellRow {
 };
 
 struct Thread {
-  static constexpr char table[] = "thread";
-  static constexpr char values[] = "(\"rank\", \"thread\", \"kind\", \"threads\", \"tid\", \"name\") VALUES (?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"thread", 22, 2, -1};
   Integer rank;
   Integer thread;
   Text kind;
@@ -538,8 +515,7 @@ struct Thread {
 };
 
 struct ThreadCell {
-  static constexpr char table[] = "thread_cell";
-  static constexpr char values[] = "(\"key\", \"rank\", \"thread\", \"calls\", \"time_ns\", \"time_min_ns\", \"time_max_ns\", \"bytes_sent\", \"bytes_received\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"thread_cell", 23, 3, -1};
   Integer key;
   Integer rank;
   Integer thread;
@@ -565,8 +541,7 @@ struct ThreadCell {
 };
 
 struct ThreadRegion {
-  static constexpr char table[] = "thread_region";
-  static constexpr char values[] = "(\"region\", \"rank\", \"thread\", \"calls\", \"open\", \"time_ns\", \"nested_ns\", \"mpi_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"thread_region", 24, 3, -1};
   Integer region;
   Integer rank;
   Integer thread;
@@ -590,8 +565,7 @@ struct ThreadRegion {
 };
 
 struct Slice {
-  static constexpr char table[] = "slice";
-  static constexpr char values[] = "(\"comm\", \"op\", \"rank\", \"slot\", \"calls\", \"time_ns\", \"bytes_sent\", \"bytes_received\") VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"slice", 25, 4, -1};
   Integer comm;
   Integer op;
   Integer rank;
@@ -615,8 +589,7 @@ struct Slice {
 };
 
 struct Flow {
-  static constexpr char table[] = "flow";
-  static constexpr char values[] = "(\"id\", \"name\", \"outward\") VALUES (?, ?, ?)";
+  static constexpr TableShape shape{"flow", 26, 0, 0};
   Integer id;
   Text name;
   Integer outward;
@@ -630,8 +603,7 @@ struct Flow {
 };
 
 struct Peer {
-  static constexpr char table[] = "peer";
-  static constexpr char values[] = "(\"comm\", \"flow\", \"op\", \"call_bin\", \"region\", \"slice\", \"rank\", \"peer\", \"first\", \"peers\", \"bin\", \"messages\", \"bytes\", \"posted\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"peer", 27, 0, -1};
   Integer comm;
   Integer flow;
   Integer op;
@@ -667,8 +639,7 @@ struct Peer {
 };
 
 struct Waiting {
-  static constexpr char table[] = "waiting";
-  static constexpr char values[] = "(\"comm\", \"op\", \"bin\", \"region\", \"rank\", \"samples\", \"time_ns\", \"waiting_ns\", \"last\", \"late_ns\", \"behind_ns\", \"between_ns\", \"outside_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"waiting", 28, 5, -1};
   Integer comm;
   Integer op;
   Integer bin;
@@ -702,8 +673,7 @@ struct Waiting {
 };
 
 struct Sampled {
-  static constexpr char table[] = "sampled";
-  static constexpr char values[] = "(\"comm\", \"op\", \"bin\", \"samples\", \"collectives\", \"across\", \"by_clock\", \"clock_ns\", \"time_ns\", \"waiting_ns\", \"error_ns\", \"spread_ns\", \"late_ns\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"sampled", 29, 3, -1};
   Integer comm;
   Integer op;
   Integer bin;
@@ -737,8 +707,7 @@ struct Sampled {
 };
 
 struct Clock {
-  static constexpr char table[] = "clock";
-  static constexpr char values[] = "(\"rank\", \"calls\", \"drift_ppm\", \"error_ns\", \"excess_ns\") VALUES (?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"clock", 30, 0, 0};
   Integer rank;
   Integer calls;
   Real drift_ppm;
@@ -756,8 +725,7 @@ struct Clock {
 };
 
 struct Unsplit {
-  static constexpr char table[] = "unsplit";
-  static constexpr char values[] = "(\"comm\", \"op\", \"bin\", \"reason\", \"calls\") VALUES (?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"unsplit", 31, 4, -1};
   Integer comm;
   Integer op;
   Integer bin;
@@ -775,8 +743,7 @@ struct Unsplit {
 };
 
 struct Scope {
-  static constexpr char table[] = "scope";
-  static constexpr char values[] = "(\"id\", \"family\", \"comm\", \"op\", \"bin\", \"callsite\", \"key\", \"members\", \"region\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"scope", 32, 0, 0};
   Integer id;
   Integer family;
   Integer comm;
@@ -802,8 +769,7 @@ struct Scope {
 };
 
 struct Spread {
-  static constexpr char table[] = "spread";
-  static constexpr char values[] = "(\"scope\", \"counter\", \"ranks\", \"sum\", \"min\", \"min_rank\", \"max\", \"max_rank\", \"p05\", \"p25\", \"p50\", \"p75\", \"p95\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"spread", 33, 2, -1};
   Integer scope;
   Text counter;
   Integer ranks;
@@ -837,8 +803,7 @@ struct Spread {
 };
 
 struct Position {
-  static constexpr char table[] = "position";
-  static constexpr char values[] = "(\"rank\", \"thread\", \"inside\", \"op\", \"comm\", \"callsite\", \"since_ns\", \"region\", \"dest\", \"dest_tag\", \"source\", \"source_tag\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"position", 34, 2, -1};
   Integer rank;
   Integer thread;
   Integer inside;
@@ -870,8 +835,7 @@ struct Position {
 };
 
 struct Shard {
-  static constexpr char table[] = "shard";
-  static constexpr char values[] = "(\"number\", \"file\", \"first_rank\", \"ranks\", \"cells\", \"bytes\", \"crc32\") VALUES (?, ?, ?, ?, ?, ?, ?)";
+  static constexpr TableShape shape{"shard", 35, 0, 0};
   Integer number;
   Text file;
   Integer first_rank;
@@ -893,8 +857,7 @@ struct Shard {
 };
 
 struct Overhead {
-  static constexpr char table[] = "overhead";
-  static constexpr char values[] = "(\"rank\", \"what\", \"ns\") VALUES (?, ?, ?)";
+  static constexpr TableShape shape{"overhead", 36, 2, -1};
   Integer rank;
   Text what;
   Integer ns;
@@ -905,6 +868,47 @@ struct Overhead {
     visit("overhead.what", what);
     visit("overhead.ns", ns);
   }
+};
+
+// All tables, in the order of their statements.
+inline constexpr TableShape shapes[] = {
+  TableShape{"meta", 0, 1, -1},
+  TableShape{"setting", 1, 3, -1},
+  TableShape{"rank", 2, 0, 0},
+  TableShape{"comm", 3, 0, 0},
+  TableShape{"comm_set", 4, 2, -1},
+  TableShape{"op", 5, 0, 0},
+  TableShape{"coverage", 6, 2, -1},
+  TableShape{"region", 7, 0, 0},
+  TableShape{"region_time", 8, 4, -1},
+  TableShape{"loop_time", 9, 4, -1},
+  TableShape{"loop_bin", 10, 4, -1},
+  TableShape{"region_slice", 11, 3, -1},
+  TableShape{"metric", 12, 0, 0},
+  TableShape{"metric_value", 13, 5, -1},
+  TableShape{"metric_series", 14, 4, -1},
+  TableShape{"event_count", 15, 5, -1},
+  TableShape{"datatype", 16, 0, 0},
+  TableShape{"datatype_use", 17, 6, -1},
+  TableShape{"tag", 18, 3, -1},
+  TableShape{"callsite", 19, 0, 0},
+  TableShape{"key", 20, 0, 0},
+  TableShape{"cell_row", 21, 0, 0},
+  TableShape{"thread", 22, 2, -1},
+  TableShape{"thread_cell", 23, 3, -1},
+  TableShape{"thread_region", 24, 3, -1},
+  TableShape{"slice", 25, 4, -1},
+  TableShape{"flow", 26, 0, 0},
+  TableShape{"peer", 27, 0, -1},
+  TableShape{"waiting", 28, 5, -1},
+  TableShape{"sampled", 29, 3, -1},
+  TableShape{"clock", 30, 0, 0},
+  TableShape{"unsplit", 31, 4, -1},
+  TableShape{"scope", 32, 0, 0},
+  TableShape{"spread", 33, 2, -1},
+  TableShape{"position", 34, 2, -1},
+  TableShape{"shard", 35, 0, 0},
+  TableShape{"overhead", 36, 2, -1},
 };
 
 }  // namespace commlens::out::rows

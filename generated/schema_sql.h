@@ -431,85 +431,85 @@ inline constexpr char tables_sql[] =
 ) WITHOUT ROWID;
 )sql";
 
-// The same without comments, for the shards of a profile.
+// The same without comments and references.
 inline constexpr char bare_tables_sql[] =
-    R"sql(PRAGMA application_id = 1129073742;
+    R"sql(PRAGMA application_id=1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 16;
+    R"sql(PRAGMA user_version=16;
 )sql"
-    R"sql(CREATE TABLE meta (key TEXT,value TEXT,PRIMARY KEY (key)) WITHOUT ROWID;
+    R"sql(CREATE TABLE meta(key TEXT,value TEXT,PRIMARY KEY(key))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE setting (source TEXT,name TEXT,value TEXT,ranks INTEGER,PRIMARY KEY (source, name, value)) WITHOUT ROWID;
+    R"sql(CREATE TABLE setting(source TEXT,name TEXT,value TEXT,ranks INTEGER,PRIMARY KEY(source,name,value))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE rank (rank INTEGER PRIMARY KEY,world INTEGER,node TEXT,pid INTEGER,cpus TEXT,init_ns INTEGER,app_ns INTEGER,mpi_ns INTEGER,threads INTEGER,calls INTEGER,lost_calls INTEGER,state TEXT,cpu_ns INTEGER,preempted INTEGER);
+    R"sql(CREATE TABLE rank(rank INTEGER PRIMARY KEY,world INTEGER,node TEXT,pid INTEGER,cpus TEXT,init_ns INTEGER,app_ns INTEGER,mpi_ns INTEGER,threads INTEGER,calls INTEGER,lost_calls INTEGER,state TEXT,cpu_ns INTEGER,preempted INTEGER);
 )sql"
-    R"sql(CREATE TABLE comm (id INTEGER PRIMARY KEY,hash INTEGER,name TEXT,user_name TEXT,kind TEXT,parent INTEGER REFERENCES comm(id),creator INTEGER REFERENCES op(id),callsite INTEGER REFERENCES callsite(id),size INTEGER,remote_size INTEGER,leader INTEGER,members TEXT,topology TEXT,created_ns INTEGER,freed_ns INTEGER,family INTEGER,communicators INTEGER);
+    R"sql(CREATE TABLE comm(id INTEGER PRIMARY KEY,hash INTEGER,name TEXT,user_name TEXT,kind TEXT,parent INTEGER,creator INTEGER,callsite INTEGER,size INTEGER,remote_size INTEGER,leader INTEGER,members TEXT,topology TEXT,created_ns INTEGER,freed_ns INTEGER,family INTEGER,communicators INTEGER);
 )sql"
-    R"sql(CREATE TABLE comm_set (comm INTEGER REFERENCES comm(id),member INTEGER REFERENCES comm(id),PRIMARY KEY (comm, member)) WITHOUT ROWID;
+    R"sql(CREATE TABLE comm_set(comm INTEGER,member INTEGER,PRIMARY KEY(comm,member))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE op (id INTEGER PRIMARY KEY,name TEXT,class TEXT);
+    R"sql(CREATE TABLE op(id INTEGER PRIMARY KEY,name TEXT,class TEXT);
 )sql"
-    R"sql(CREATE TABLE coverage (symbol TEXT,object TEXT,procedure TEXT,state TEXT,reason TEXT,ranks INTEGER,PRIMARY KEY (symbol, object)) WITHOUT ROWID;
+    R"sql(CREATE TABLE coverage(symbol TEXT,object TEXT,procedure TEXT,state TEXT,reason TEXT,ranks INTEGER,PRIMARY KEY(symbol,object))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE region (id INTEGER PRIMARY KEY,parent INTEGER REFERENCES region(id),name TEXT,kind TEXT);
+    R"sql(CREATE TABLE region(id INTEGER PRIMARY KEY,parent INTEGER,name TEXT,kind TEXT);
 )sql"
-    R"sql(CREATE TABLE region_time (region INTEGER REFERENCES region(id),execution INTEGER,iteration INTEGER,rank INTEGER REFERENCES rank(rank),calls INTEGER,open INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,nested_ns INTEGER,mpi_ns INTEGER,PRIMARY KEY (region, execution, iteration, rank)) WITHOUT ROWID;
+    R"sql(CREATE TABLE region_time(region INTEGER,execution INTEGER,iteration INTEGER,rank INTEGER,calls INTEGER,open INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,nested_ns INTEGER,mpi_ns INTEGER,PRIMARY KEY(region,execution,iteration,rank))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE loop_time (region INTEGER REFERENCES region(id),execution INTEGER,iteration INTEGER,rank INTEGER REFERENCES rank(rank),iterations INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,nested_ns INTEGER,mpi_ns INTEGER,PRIMARY KEY (region, execution, iteration, rank)) WITHOUT ROWID;
+    R"sql(CREATE TABLE loop_time(region INTEGER,execution INTEGER,iteration INTEGER,rank INTEGER,iterations INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,nested_ns INTEGER,mpi_ns INTEGER,PRIMARY KEY(region,execution,iteration,rank))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE loop_bin (region INTEGER REFERENCES region(id),execution INTEGER,rank INTEGER REFERENCES rank(rank),bin INTEGER,iterations INTEGER,PRIMARY KEY (region, execution, rank, bin)) WITHOUT ROWID;
+    R"sql(CREATE TABLE loop_bin(region INTEGER,execution INTEGER,rank INTEGER,bin INTEGER,iterations INTEGER,PRIMARY KEY(region,execution,rank,bin))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE region_slice (region INTEGER REFERENCES region(id),rank INTEGER REFERENCES rank(rank),slot INTEGER,calls INTEGER,exclusive_ns INTEGER,PRIMARY KEY (region, rank, slot)) WITHOUT ROWID;
+    R"sql(CREATE TABLE region_slice(region INTEGER,rank INTEGER,slot INTEGER,calls INTEGER,exclusive_ns INTEGER,PRIMARY KEY(region,rank,slot))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE metric (id INTEGER PRIMARY KEY,name TEXT,unit TEXT);
+    R"sql(CREATE TABLE metric(id INTEGER PRIMARY KEY,name TEXT,unit TEXT);
 )sql"
-    R"sql(CREATE TABLE metric_value (metric INTEGER REFERENCES metric(id),region INTEGER REFERENCES region(id),execution INTEGER,iteration INTEGER,rank INTEGER REFERENCES rank(rank),count INTEGER,sum REAL,min REAL,max REAL,last REAL,not_finite INTEGER,PRIMARY KEY (metric, region, execution, iteration, rank)) WITHOUT ROWID;
+    R"sql(CREATE TABLE metric_value(metric INTEGER,region INTEGER,execution INTEGER,iteration INTEGER,rank INTEGER,count INTEGER,sum REAL,min REAL,max REAL,last REAL,not_finite INTEGER,PRIMARY KEY(metric,region,execution,iteration,rank))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE metric_series (metric INTEGER REFERENCES metric(id),rank INTEGER REFERENCES rank(rank),thread INTEGER,number INTEGER,time_ns INTEGER,region INTEGER REFERENCES region(id),execution INTEGER,iteration INTEGER,value REAL,PRIMARY KEY (metric, rank, thread, number)) WITHOUT ROWID;
+    R"sql(CREATE TABLE metric_series(metric INTEGER,rank INTEGER,thread INTEGER,number INTEGER,time_ns INTEGER,region INTEGER,execution INTEGER,iteration INTEGER,value REAL,PRIMARY KEY(metric,rank,thread,number))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE event_count (metric INTEGER REFERENCES metric(id),region INTEGER REFERENCES region(id),comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),rank INTEGER REFERENCES rank(rank),count INTEGER,enabled_ns INTEGER,running_ns INTEGER,PRIMARY KEY (metric, region, comm, op, rank)) WITHOUT ROWID;
+    R"sql(CREATE TABLE event_count(metric INTEGER,region INTEGER,comm INTEGER,op INTEGER,rank INTEGER,count INTEGER,enabled_ns INTEGER,running_ns INTEGER,PRIMARY KEY(metric,region,comm,op,rank))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE datatype (id INTEGER PRIMARY KEY,tree TEXT,size INTEGER,lower_bound INTEGER,extent INTEGER);
+    R"sql(CREATE TABLE datatype(id INTEGER PRIMARY KEY,tree TEXT,size INTEGER,lower_bound INTEGER,extent INTEGER);
 )sql"
-    R"sql(CREATE TABLE datatype_use (comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),sent INTEGER REFERENCES datatype(id),received INTEGER REFERENCES datatype(id),target INTEGER REFERENCES datatype(id),rank INTEGER REFERENCES rank(rank),calls INTEGER,time_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,PRIMARY KEY (comm, op, sent, received, target, rank)) WITHOUT ROWID;
+    R"sql(CREATE TABLE datatype_use(comm INTEGER,op INTEGER,sent INTEGER,received INTEGER,target INTEGER,rank INTEGER,calls INTEGER,time_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,PRIMARY KEY(comm,op,sent,received,target,rank))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE tag (region INTEGER REFERENCES region(id),name TEXT,value TEXT,PRIMARY KEY (region, name, value)) WITHOUT ROWID;
+    R"sql(CREATE TABLE tag(region INTEGER,name TEXT,value TEXT,PRIMARY KEY(region,name,value))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE callsite (id INTEGER PRIMARY KEY,module TEXT,build_id TEXT,offset INTEGER,caller INTEGER REFERENCES callsite(id));
+    R"sql(CREATE TABLE callsite(id INTEGER PRIMARY KEY,module TEXT,build_id TEXT,offset INTEGER,caller INTEGER);
 )sql"
-    R"sql(CREATE TABLE key (id INTEGER PRIMARY KEY,comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,region INTEGER REFERENCES region(id),callsite INTEGER REFERENCES callsite(id),usual_calls INTEGER,usual_sent INTEGER,usual_received INTEGER,usual_noncontig INTEGER);
+    R"sql(CREATE TABLE key(id INTEGER PRIMARY KEY,comm INTEGER,op INTEGER,bin INTEGER,region INTEGER,callsite INTEGER,usual_calls INTEGER,usual_sent INTEGER,usual_received INTEGER,usual_noncontig INTEGER);
 )sql"
-    R"sql(CREATE TABLE cell_row (id INTEGER PRIMARY KEY,calls INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,noncontiguous INTEGER);
+    R"sql(CREATE TABLE cell_row(id INTEGER PRIMARY KEY,calls INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,noncontiguous INTEGER);
 )sql"
-    R"sql(CREATE TABLE thread (rank INTEGER REFERENCES rank(rank),thread INTEGER,kind TEXT,threads INTEGER,tid INTEGER,name TEXT,PRIMARY KEY (rank, thread)) WITHOUT ROWID;
+    R"sql(CREATE TABLE thread(rank INTEGER,thread INTEGER,kind TEXT,threads INTEGER,tid INTEGER,name TEXT,PRIMARY KEY(rank,thread))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE thread_cell (key INTEGER REFERENCES key(id),rank INTEGER REFERENCES rank(rank),thread INTEGER,calls INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,PRIMARY KEY (key, rank, thread)) WITHOUT ROWID;
+    R"sql(CREATE TABLE thread_cell(key INTEGER,rank INTEGER,thread INTEGER,calls INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,PRIMARY KEY(key,rank,thread))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE thread_region (region INTEGER REFERENCES region(id),rank INTEGER REFERENCES rank(rank),thread INTEGER,calls INTEGER,open INTEGER,time_ns INTEGER,nested_ns INTEGER,mpi_ns INTEGER,PRIMARY KEY (region, rank, thread)) WITHOUT ROWID;
+    R"sql(CREATE TABLE thread_region(region INTEGER,rank INTEGER,thread INTEGER,calls INTEGER,open INTEGER,time_ns INTEGER,nested_ns INTEGER,mpi_ns INTEGER,PRIMARY KEY(region,rank,thread))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE slice (comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),rank INTEGER REFERENCES rank(rank),slot INTEGER,calls INTEGER,time_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,PRIMARY KEY (comm, op, rank, slot)) WITHOUT ROWID;
+    R"sql(CREATE TABLE slice(comm INTEGER,op INTEGER,rank INTEGER,slot INTEGER,calls INTEGER,time_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,PRIMARY KEY(comm,op,rank,slot))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE flow (id INTEGER PRIMARY KEY,name TEXT,outward INTEGER);
+    R"sql(CREATE TABLE flow(id INTEGER PRIMARY KEY,name TEXT,outward INTEGER);
 )sql"
-    R"sql(CREATE TABLE peer (comm INTEGER REFERENCES comm(id),flow INTEGER REFERENCES flow(id),op INTEGER REFERENCES op(id),call_bin INTEGER,region INTEGER REFERENCES region(id),slice INTEGER,rank INTEGER REFERENCES rank(rank),peer INTEGER,first INTEGER,peers INTEGER,bin INTEGER,messages INTEGER,bytes INTEGER,posted TEXT);
+    R"sql(CREATE TABLE peer(comm INTEGER,flow INTEGER,op INTEGER,call_bin INTEGER,region INTEGER,slice INTEGER,rank INTEGER,peer INTEGER,first INTEGER,peers INTEGER,bin INTEGER,messages INTEGER,bytes INTEGER,posted TEXT);
 )sql"
-    R"sql(CREATE TABLE waiting (comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,region INTEGER REFERENCES region(id),rank INTEGER REFERENCES rank(rank),samples INTEGER,time_ns INTEGER,waiting_ns INTEGER,last INTEGER,late_ns INTEGER,behind_ns INTEGER,between_ns INTEGER,outside_ns INTEGER,PRIMARY KEY (comm, op, bin, region, rank)) WITHOUT ROWID;
+    R"sql(CREATE TABLE waiting(comm INTEGER,op INTEGER,bin INTEGER,region INTEGER,rank INTEGER,samples INTEGER,time_ns INTEGER,waiting_ns INTEGER,last INTEGER,late_ns INTEGER,behind_ns INTEGER,between_ns INTEGER,outside_ns INTEGER,PRIMARY KEY(comm,op,bin,region,rank))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE sampled (comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,samples INTEGER,collectives INTEGER,across INTEGER,by_clock INTEGER,clock_ns INTEGER,time_ns INTEGER,waiting_ns INTEGER,error_ns INTEGER,spread_ns INTEGER,late_ns INTEGER,PRIMARY KEY (comm, op, bin)) WITHOUT ROWID;
+    R"sql(CREATE TABLE sampled(comm INTEGER,op INTEGER,bin INTEGER,samples INTEGER,collectives INTEGER,across INTEGER,by_clock INTEGER,clock_ns INTEGER,time_ns INTEGER,waiting_ns INTEGER,error_ns INTEGER,spread_ns INTEGER,late_ns INTEGER,PRIMARY KEY(comm,op,bin))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE clock (rank INTEGER PRIMARY KEY,calls INTEGER,drift_ppm REAL,error_ns INTEGER,excess_ns INTEGER);
+    R"sql(CREATE TABLE clock(rank INTEGER PRIMARY KEY,calls INTEGER,drift_ppm REAL,error_ns INTEGER,excess_ns INTEGER);
 )sql"
-    R"sql(CREATE TABLE unsplit (comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,reason TEXT,calls INTEGER,PRIMARY KEY (comm, op, bin, reason)) WITHOUT ROWID;
+    R"sql(CREATE TABLE unsplit(comm INTEGER,op INTEGER,bin INTEGER,reason TEXT,calls INTEGER,PRIMARY KEY(comm,op,bin,reason))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE scope (id INTEGER PRIMARY KEY,family INTEGER,comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,callsite INTEGER REFERENCES callsite(id),key INTEGER REFERENCES key(id),members INTEGER,region INTEGER REFERENCES region(id));
+    R"sql(CREATE TABLE scope(id INTEGER PRIMARY KEY,family INTEGER,comm INTEGER,op INTEGER,bin INTEGER,callsite INTEGER,key INTEGER,members INTEGER,region INTEGER);
 )sql"
-    R"sql(CREATE TABLE spread (scope INTEGER REFERENCES scope(id),counter TEXT,ranks INTEGER,sum INTEGER,min INTEGER,min_rank INTEGER,max INTEGER,max_rank INTEGER,p05 INTEGER,p25 INTEGER,p50 INTEGER,p75 INTEGER,p95 INTEGER,PRIMARY KEY (scope, counter)) WITHOUT ROWID;
+    R"sql(CREATE TABLE spread(scope INTEGER,counter TEXT,ranks INTEGER,sum INTEGER,min INTEGER,min_rank INTEGER,max INTEGER,max_rank INTEGER,p05 INTEGER,p25 INTEGER,p50 INTEGER,p75 INTEGER,p95 INTEGER,PRIMARY KEY(scope,counter))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE position (rank INTEGER REFERENCES rank(rank),thread INTEGER,inside INTEGER,op INTEGER REFERENCES op(id),comm INTEGER REFERENCES comm(id),callsite INTEGER REFERENCES callsite(id),since_ns INTEGER,region INTEGER REFERENCES region(id),dest INTEGER,dest_tag INTEGER,source INTEGER,source_tag INTEGER,PRIMARY KEY (rank, thread)) WITHOUT ROWID;
+    R"sql(CREATE TABLE position(rank INTEGER,thread INTEGER,inside INTEGER,op INTEGER,comm INTEGER,callsite INTEGER,since_ns INTEGER,region INTEGER,dest INTEGER,dest_tag INTEGER,source INTEGER,source_tag INTEGER,PRIMARY KEY(rank,thread))WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE shard (number INTEGER PRIMARY KEY,file TEXT,first_rank INTEGER,ranks INTEGER,cells INTEGER,bytes INTEGER,crc32 INTEGER);
+    R"sql(CREATE TABLE shard(number INTEGER PRIMARY KEY,file TEXT,first_rank INTEGER,ranks INTEGER,cells INTEGER,bytes INTEGER,crc32 INTEGER);
 )sql"
-    R"sql(CREATE TABLE overhead (rank INTEGER REFERENCES rank(rank),what TEXT,ns INTEGER,PRIMARY KEY (rank, what)) WITHOUT ROWID;
+    R"sql(CREATE TABLE overhead(rank INTEGER,what TEXT,ns INTEGER,PRIMARY KEY(rank,what))WITHOUT ROWID;
 )sql";
 
 // Creates the views.
@@ -827,6 +827,51 @@ SELECT key.region, key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part
        SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
   FROM key_total AS part JOIN key ON key.id = part.key
  GROUP BY key.region, key.comm, key.op, key.bin;
+)sql";
+
+// The same without comments.
+inline constexpr char bare_views_sql[] =
+    R"sql(CREATE VIEW cell AS SELECT key.id key,cell_row.id-key.id rank,key.usual_calls+cell_row.calls calls,cell_row.time_ns,cell_row.time_min_ns,cell_row.time_max_ns,key.usual_sent+cell_row.bytes_sent bytes_sent,key.usual_received+cell_row.bytes_received bytes_received,key.usual_noncontig+cell_row.noncontiguous noncontiguous FROM key CROSS JOIN cell_row ON cell_row.id BETWEEN key.id AND key.id+(SELECT CAST(value AS INTEGER)FROM meta WHERE meta.key='ranks')-1;
+)sql"
+    R"sql(CREATE VIEW key_total AS SELECT key,SUM(calls)calls,SUM(time_ns)time_ns,MIN(time_min_ns)time_min_ns,MAX(time_max_ns)time_max_ns,SUM(bytes_sent)bytes_sent,SUM(bytes_received)bytes_received,SUM(noncontiguous)noncontiguous FROM cell GROUP BY key UNION ALL SELECT scope.key,SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),SUM(CASE counter WHEN 'time_ns' THEN sum ELSE 0 END),COALESCE(MIN(CASE counter WHEN 'time_min_ns' THEN min END),0),COALESCE(MAX(CASE counter WHEN 'time_max_ns' THEN max END),0),SUM(CASE counter WHEN 'bytes_sent' THEN sum ELSE 0 END),SUM(CASE counter WHEN 'bytes_received' THEN sum ELSE 0 END),SUM(CASE counter WHEN 'noncontiguous' THEN sum ELSE 0 END)FROM scope JOIN spread ON spread.scope=scope.id WHERE scope.key IS NOT NULL GROUP BY scope.key;
+)sql"
+    R"sql(CREATE VIEW size_bin AS WITH RECURSIVE power(bin)AS(SELECT 0 UNION ALL SELECT bin+1 FROM power WHERE bin<63)SELECT-2 bin,NULL size_low,NULL size_high UNION ALL SELECT-1,NULL,NULL UNION ALL SELECT bin,CASE bin WHEN 0 THEN 0 ELSE 1<<(bin-1)END,~(-1<<bin)FROM power;
+)sql"
+    R"sql(CREATE VIEW pair AS SELECT comm,flow.name kind,op,region,slice,CASE outward WHEN 1 THEN rank ELSE peer END source,CASE outward WHEN 1 THEN peer ELSE rank END destination,SUM(messages)messages,SUM(bytes)bytes FROM peer JOIN flow ON flow.id=peer.flow WHERE flow.name NOT IN('one_to_all','all_to_one','all_to_all')GROUP BY comm,flow,op,region,slice,rank,peer,first;
+)sql"
+    R"sql(CREATE VIEW member_range AS WITH RECURSIVE written(comm,members)AS(SELECT id,members FROM comm WHERE members IS NOT NULL UNION ALL SELECT comm_set.comm,comm.members FROM comm_set JOIN comm ON comm.id=comm_set.member WHERE comm.members IS NOT NULL UNION ALL SELECT comm.id,'0-'||(SELECT MAX(rank)FROM rank)FROM comm WHERE comm.kind='none'),piece(comm,token,rest)AS(SELECT comm,'',REPLACE(REPLACE(members,'|',','),' ','')||',' FROM written UNION ALL SELECT comm,SUBSTR(rest,1,INSTR(rest,',')-1),SUBSTR(rest,INSTR(rest,',')+1)FROM piece WHERE rest<>'')SELECT comm,CAST(token AS INTEGER)low,CAST(SUBSTR(token,INSTR(token,'-')+1)AS INTEGER)high,CASE INSTR(token,':')WHEN 0 THEN 1 ELSE CAST(SUBSTR(token,INSTR(token,':')+1)AS INTEGER)END stride FROM piece WHERE token GLOB '[0-9]*';
+)sql"
+    R"sql(CREATE VIEW member AS SELECT DISTINCT member_range.comm,rank.rank FROM member_range JOIN rank ON rank.rank BETWEEN low AND high AND(rank.rank-low)% stride=0;
+)sql"
+    R"sql(CREATE VIEW counter AS SELECT key.comm,comm.name communicator,comm.family,op.name operation,op.class,key.bin,CASE WHEN key.bin>0 THEN 1<<(key.bin-1)WHEN key.bin=0 THEN 0 END size_low,CASE WHEN key.bin>=0 THEN ~(-1<<key.bin)END size_high,key.region,key.callsite,cell.rank,cell.calls,cell.time_ns,cell.time_min_ns,cell.time_max_ns,cell.bytes_sent,cell.bytes_received,cell.noncontiguous FROM cell JOIN key ON key.id=cell.key JOIN comm ON comm.id=key.comm JOIN op ON op.id=key.op;
+)sql"
+    R"sql(CREATE VIEW thread_counter AS SELECT part.rank,part.thread,thread.name,key.comm,comm.name communicator,op.name operation,op.class,key.bin,key.region,key.callsite,part.calls,part.time_ns,part.time_min_ns,part.time_max_ns,part.bytes_sent,part.bytes_received FROM thread_cell part JOIN key ON key.id=part.key JOIN comm ON comm.id=key.comm JOIN op ON op.id=key.op LEFT JOIN thread ON thread.rank=part.rank AND thread.thread=part.thread;
+)sql"
+    R"sql(CREATE VIEW procedure AS WITH called AS(SELECT op.name procedure,SUM(part.calls)calls FROM key_total part JOIN key ON key.id=part.key JOIN op ON op.id=key.op WHERE op.id<>0 GROUP BY op.name),imported AS(SELECT procedure,state,reason,GROUP_CONCAT(DISTINCT object)objects FROM(SELECT*FROM coverage ORDER BY object)GROUP BY procedure,state,reason)SELECT imported.procedure,op.class,state,reason,CASE WHEN state='measured' AND reason IS NULL THEN COALESCE(called.calls,0)END calls,objects FROM imported LEFT JOIN op ON op.name=imported.procedure LEFT JOIN called ON called.procedure=imported.procedure UNION ALL SELECT called.procedure,op.class,'measured',NULL,called.calls,NULL FROM called JOIN op ON op.name=called.procedure WHERE called.procedure NOT IN(SELECT procedure FROM coverage WHERE state='measured');
+)sql"
+    R"sql(CREATE VIEW family AS WITH part AS(SELECT family,SUBSTR(name,1,1)letter,SUBSTR(name,2,INSTR(name,'.')-2)leader,SUBSTR(name,INSTR(name,'.')+1)number FROM comm WHERE kind IN('intra','inter')),shared AS(SELECT pattern FROM(SELECT family,name pattern FROM comm UNION ALL SELECT family,letter||'*.'||number FROM part UNION ALL SELECT family,letter||leader||'.*' FROM part UNION ALL SELECT family,letter||'*.*' FROM part UNION ALL SELECT family,'{*}' FROM comm WHERE kind='set')GROUP BY pattern HAVING MIN(family)<>MAX(family)),joined AS(SELECT comm.family,CASE WHEN COUNT(*)=1 THEN MIN(comm.name)WHEN MIN(comm.kind)='set' THEN '{*}' ELSE SUBSTR(MIN(comm.name),1,1)||CASE WHEN COUNT(comm.leader)=COUNT(*)AND MIN(comm.leader)=MAX(comm.leader)THEN MIN(comm.leader)ELSE '*' END||'.'||CASE WHEN MIN(SUBSTR(comm.name,INSTR(comm.name,'.')+1))=MAX(SUBSTR(comm.name,INSTR(comm.name,'.')+1))THEN MIN(SUBSTR(comm.name,INSTR(comm.name,'.')+1))ELSE '*' END END name,MIN(comm.kind)kind,SUM(comm.communicators)communicators,MIN(comm.size+COALESCE(comm.remote_size,0))size_min,MAX(comm.size+COALESCE(comm.remote_size,0))size_max,MIN(parent.family)parent,MIN(op.name)creator,MIN(comm.callsite)callsite,CASE WHEN COUNT(comm.user_name)=COUNT(*)AND MIN(comm.user_name)=MAX(comm.user_name)THEN MIN(comm.user_name)END user_name,CASE WHEN COUNT(comm.topology)=COUNT(*)AND MIN(comm.topology)=MAX(comm.topology)THEN MIN(comm.topology)END topology FROM comm LEFT JOIN comm parent ON parent.id=comm.parent LEFT JOIN op ON op.id=comm.creator GROUP BY comm.family)SELECT family,name||CASE WHEN name IN(SELECT pattern FROM shared)OR COUNT(*)OVER(PARTITION BY name)>1 THEN '#'||family ELSE '' END name,kind,communicators,size_min,size_max,parent,creator,callsite,user_name,topology FROM joined;
+)sql"
+    R"sql(CREATE VIEW comm_total AS WITH total AS(SELECT key.comm,SUM(part.calls)calls,SUM(part.time_ns)time_ns,SUM(part.bytes_sent)bytes_sent,SUM(part.bytes_received)bytes_received FROM key_total part JOIN key ON key.id=part.key GROUP BY key.comm)SELECT total.comm,size.ranks,calls,time_ns,COALESCE((SELECT MAX(spent)FROM(SELECT SUM(cell.time_ns)spent FROM key JOIN cell ON cell.key=key.id WHERE key.comm=total.comm GROUP BY cell.rank)),(SELECT max FROM scope JOIN spread ON spread.scope=scope.id WHERE spread.counter='time_ns' AND scope.comm=total.comm AND scope.op IS NULL))rank_max_ns,(2*time_ns+size.ranks)/(2*size.ranks)rank_avg_ns,bytes_sent,bytes_received FROM total JOIN(SELECT comm,COUNT(*)ranks FROM member GROUP BY comm UNION ALL SELECT comm,members FROM scope WHERE comm IS NOT NULL AND members IS NOT NULL)size ON size.comm=total.comm;
+)sql"
+    R"sql(CREATE VIEW comm_operation AS WITH total AS(SELECT key.comm,key.op,key.bin,SUM(part.calls)calls,SUM(part.time_ns)time_ns,MIN(part.time_min_ns)call_min_ns,MAX(part.time_max_ns)call_max_ns,SUM(part.bytes_sent)bytes_sent,SUM(part.bytes_received)bytes_received FROM key_total part JOIN key ON key.id=part.key GROUP BY key.comm,key.op,key.bin)SELECT total.comm,op,bin,calls,time_ns,COALESCE((SELECT MAX(spent)FROM(SELECT SUM(cell.time_ns)spent FROM key JOIN cell ON cell.key=key.id WHERE key.comm=total.comm AND key.op=total.op AND key.bin=total.bin GROUP BY cell.rank)),(SELECT max FROM scope JOIN spread ON spread.scope=scope.id WHERE spread.counter='time_ns' AND scope.comm=total.comm AND scope.op=total.op AND scope.bin=total.bin ORDER BY scope.callsite IS NOT NULL LIMIT 1))rank_max_ns,(2*time_ns+size.ranks)/(2*size.ranks)rank_avg_ns,call_min_ns,call_max_ns,bytes_sent,bytes_received FROM total JOIN(SELECT comm,COUNT(*)ranks FROM member GROUP BY comm UNION ALL SELECT comm,members FROM scope WHERE comm IS NOT NULL AND members IS NOT NULL)size ON size.comm=total.comm;
+)sql"
+    R"sql(CREATE VIEW family_total AS WITH total AS(SELECT comm.family,SUM(part.calls)calls,SUM(part.time_ns)time_ns,SUM(part.bytes_sent)bytes_sent,SUM(part.bytes_received)bytes_received FROM key_total part JOIN key ON key.id=part.key JOIN comm ON comm.id=key.comm GROUP BY comm.family)SELECT total.family,size.ranks,calls,time_ns,COALESCE((SELECT MAX(spent)FROM(SELECT SUM(cell.time_ns)spent FROM comm JOIN key ON key.comm=comm.id JOIN cell ON cell.key=key.id WHERE comm.family=total.family GROUP BY cell.rank)),(SELECT max FROM scope JOIN spread ON spread.scope=scope.id WHERE spread.counter='time_ns' AND scope.family=total.family AND scope.op IS NULL))rank_max_ns,(2*time_ns+size.ranks)/(2*size.ranks)rank_avg_ns,bytes_sent,bytes_received FROM total JOIN(SELECT comm.family,COUNT(DISTINCT member.rank)ranks FROM member JOIN comm ON comm.id=member.comm GROUP BY comm.family UNION ALL SELECT family,members FROM scope WHERE family IS NOT NULL AND members IS NOT NULL)size ON size.family=total.family;
+)sql"
+    R"sql(CREATE VIEW family_operation AS WITH total AS(SELECT comm.family,key.op,key.bin,SUM(part.calls)calls,SUM(part.time_ns)time_ns,MIN(part.time_min_ns)call_min_ns,MAX(part.time_max_ns)call_max_ns,SUM(part.bytes_sent)bytes_sent,SUM(part.bytes_received)bytes_received FROM key_total part JOIN key ON key.id=part.key JOIN comm ON comm.id=key.comm GROUP BY comm.family,key.op,key.bin)SELECT total.family,op,bin,calls,time_ns,COALESCE((SELECT MAX(spent)FROM(SELECT SUM(cell.time_ns)spent FROM comm JOIN key ON key.comm=comm.id JOIN cell ON cell.key=key.id WHERE comm.family=total.family AND key.op=total.op AND key.bin=total.bin GROUP BY cell.rank)),(SELECT max FROM scope JOIN spread ON spread.scope=scope.id WHERE spread.counter='time_ns' AND scope.family=total.family AND scope.op=total.op AND scope.bin=total.bin ORDER BY scope.callsite IS NOT NULL LIMIT 1))rank_max_ns,(2*time_ns+size.ranks)/(2*size.ranks)rank_avg_ns,call_min_ns,call_max_ns,bytes_sent,bytes_received FROM total JOIN(SELECT comm.family,COUNT(DISTINCT member.rank)ranks FROM member JOIN comm ON comm.id=member.comm GROUP BY comm.family UNION ALL SELECT family,members FROM scope WHERE family IS NOT NULL AND members IS NOT NULL)size ON size.family=total.family;
+)sql"
+    R"sql(CREATE VIEW region_path AS WITH RECURSIVE walk(region,depth,path)AS(SELECT id,0,'' FROM region WHERE parent IS NULL UNION ALL SELECT region.id,walk.depth+1,CASE walk.path WHEN '' THEN region.name ELSE walk.path||'/'||region.name END FROM region JOIN walk ON region.parent=walk.region)SELECT region,depth,path FROM walk;
+)sql"
+    R"sql(CREATE VIEW event AS SELECT metric.name event,metric.unit unit,event_count.region region,region_path.path path,CASE event_count.op WHEN 0 THEN NULL ELSE comm.name END communicator,CASE event_count.op WHEN 0 THEN NULL ELSE op.name END operation,rank,"count",CASE WHEN enabled_ns<=running_ns THEN 1.0*"count" WHEN running_ns>0 THEN 1.0*"count"*enabled_ns/running_ns END events,1.0*running_ns/NULLIF(enabled_ns,0)counted FROM event_count JOIN metric ON metric.id=event_count.metric JOIN region_path ON region_path.region=event_count.region JOIN comm ON comm.id=event_count.comm JOIN op ON op.id=event_count.op;
+)sql"
+    R"sql(CREATE VIEW region_rank AS SELECT CAST(0 AS INTEGER)region,rank,1 calls,app_ns time_ns,NULL exclusive_ns,mpi_ns,CASE WHEN threads<=1 AND mpi_ns<=app_ns THEN app_ns-mpi_ns END useful_ns FROM rank UNION ALL SELECT region,rank,SUM(calls),SUM(time_ns),SUM(time_ns-nested_ns),SUM(mpi_ns),SUM(time_ns-mpi_ns)FROM region_time GROUP BY region,rank;
+)sql"
+    R"sql(CREATE VIEW region_useful AS SELECT region,rank,SUM(useful_ns)useful_ns FROM(SELECT region,rank,SUM(time_ns-mpi_ns)useful_ns FROM region_time GROUP BY region,rank UNION ALL SELECT region.parent,part.rank,-SUM(part.time_ns-part.mpi_ns)FROM region_time part JOIN region ON region.id=part.region WHERE region.parent>0 GROUP BY region.parent,part.rank)GROUP BY region,rank;
+)sql"
+    R"sql(CREATE VIEW split AS WITH part AS(SELECT comm,op,bin,rank,1.0*SUM(waiting_ns)/SUM(time_ns)share FROM waiting GROUP BY comm,op,bin,rank HAVING SUM(time_ns)>0),counted AS(SELECT key.comm,key.op,key.bin,cell.rank,SUM(cell.calls)calls,SUM(cell.time_ns)time_ns FROM cell JOIN key ON key.id=cell.key WHERE EXISTS(SELECT 1 FROM sampled s WHERE s.op=key.op)GROUP BY key.comm,key.op,key.bin,cell.rank),waited AS(SELECT comm.family,counted.op,counted.bin,SUM(calls)calls,SUM(time_ns)time_ns,1.0*SUM(time_ns)*SUM(time_ns*share)/NULLIF(SUM(CASE WHEN share IS NOT NULL THEN time_ns END),0)waiting_ns FROM counted JOIN comm ON comm.id=counted.comm LEFT JOIN part USING(comm,op,bin,rank)GROUP BY comm.family,counted.op,counted.bin),seen AS(SELECT comm.family,op,bin,SUM(samples)samples,SUM(time_ns)sampled_ns FROM sampled JOIN comm ON comm.id=sampled.comm GROUP BY comm.family,op,bin)SELECT family,op,bin,calls,time_ns,samples,sampled_ns,CAST(waiting_ns AS INTEGER)waiting_ns,time_ns-CAST(waiting_ns AS INTEGER)operation_ns FROM waited JOIN seen USING(family,op,bin)WHERE waiting_ns IS NOT NULL;
+)sql"
+    R"sql(CREATE VIEW region_total AS WITH total AS(SELECT region,COUNT(*)ranks,SUM(calls)calls,SUM(time_ns)time_ns,SUM(exclusive_ns)exclusive_ns,SUM(mpi_ns)mpi_ns,MIN(time_ns)rank_min_ns,MAX(time_ns)rank_max_ns,COUNT(useful_ns)useful_ranks,SUM(useful_ns)useful_sum,MAX(useful_ns)useful_max FROM region_rank GROUP BY region UNION ALL SELECT COALESCE(scope.region,0),MAX(spread.ranks),CASE WHEN scope.region IS NULL THEN MAX(spread.ranks)ELSE SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END)END,SUM(CASE WHEN counter IN('time_ns','app_ns')THEN sum ELSE 0 END),CASE WHEN scope.region IS NOT NULL THEN SUM(CASE counter WHEN 'exclusive_ns' THEN sum ELSE 0 END)END,SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END),MAX(CASE WHEN counter IN('time_ns','app_ns')THEN min END),MAX(CASE WHEN counter IN('time_ns','app_ns')THEN max END),MAX(CASE counter WHEN 'outside_ns' THEN spread.ranks END),SUM(CASE counter WHEN 'outside_ns' THEN sum END),MAX(CASE counter WHEN 'outside_ns' THEN max END)FROM scope JOIN spread ON spread.scope=scope.id WHERE scope.comm IS NULL AND scope.family IS NULL GROUP BY COALESCE(scope.region,0))SELECT region,ranks,calls,time_ns,exclusive_ns,mpi_ns,rank_min_ns,rank_max_ns,CASE useful_ranks WHEN ranks THEN 1.0*useful_sum/ranks/NULLIF(useful_max,0)END load_balance,CASE useful_ranks WHEN ranks THEN 1.0*useful_max/NULLIF(rank_max_ns,0)END communication_efficiency,CASE useful_ranks WHEN ranks THEN 1.0*useful_sum/ranks/NULLIF(rank_max_ns,0)END parallel_efficiency FROM total;
+)sql"
+    R"sql(CREATE VIEW region_operation AS SELECT key.region,key.comm,key.op,key.bin,SUM(part.calls)calls,SUM(part.time_ns)time_ns,MIN(part.time_min_ns)call_min_ns,MAX(part.time_max_ns)call_max_ns,SUM(part.bytes_sent)bytes_sent,SUM(part.bytes_received)bytes_received FROM key_total part JOIN key ON key.id=part.key GROUP BY key.region,key.comm,key.op,key.bin;
 )sql";
 
 }  // namespace commlens::out

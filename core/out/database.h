@@ -1,74 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "core/out/records.h"
 #include "core/out/values.h"
-
-struct sqlite3;
-struct sqlite3_stmt;
 
 namespace commlens::out {
 
-// A database in memory.  After the first error it ignores all calls and keeps the message.
+// What the schema of a file contains beside its tables.
+struct SchemaText {
+  bool has_comments, has_views;
+};
+
+// The rows of a profile, in memory.  After the first error it ignores all rows and keeps the message.
 class Database {
  public:
   Database();
-  ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  void run(const char* sql);
-  void fail();  // with the message of SQLite
   void fail(const std::string& message);
   bool ok() const { return error_.empty(); }
   const std::string& error() const { return error_; }
-  sqlite3* handle() { return db_; }
+  std::size_t bytes() const;  // of all rows
+
+  Rows& rows(const TableShape& shape) { return tables_[static_cast<std::size_t>(shape.number)]; }
+
+  // Rows of this table that have the key of an earlier one are left out, because different bytes may become the same
+  // text in UTF-8.  In other tables they are an error.
+  void skip_equal(const TableShape& shape) { skips_equal_[static_cast<std::size_t>(shape.number)] = true; }
+
+  // Returns the bytes of the file, and forgets the rows.
+  std::vector<unsigned char> image(std::size_t page_size, const SchemaText& text);
 
  private:
-  sqlite3* db_ = nullptr;
+  std::vector<Rows> tables_;
+  std::vector<bool> skips_equal_;
   std::string error_;
 };
 
-// A prepared INSERT statement.
-class Statement {
- public:
-  Statement(Database& db, const std::string& sql);
-  ~Statement();
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  // Set the value of the next column.  A value that was never set fails with the name of the column.
-  void bind(const char* column, const Integer& value);
-  void bind(const char* column, const Real& value);
-  void bind(const char* column, const Text& value);
-  void run();
-
- private:
-  template <class Type>
-  const Type* next(const char* column, const Value<Type>& value);
-
-  Database& db_;
-  sqlite3_stmt* statement_ = nullptr;
-  int at_ = 0;
-};
+enum class EqualKeys { fail, skip };
 
 // Inserts rows into one table.  Row is a struct of generated/schema_rows.h; only generated code depends on the order of
 // its columns.
 template <class Row>
 class Insert {
  public:
-  // how: "OR IGNORE" if texts are keys, because different bytes may become the same text in UTF-8.
-  explicit Insert(Database& db, const char* how = "")
-      : statement_(db, std::string("INSERT ") + how + " INTO " + Row::table + Row::values) {}
+  explicit Insert(Database& db, EqualKeys equal = EqualKeys::fail) : db_(db), rows_(db.rows(Row::shape)) {
+    if (equal == EqualKeys::skip) db.skip_equal(Row::shape);
+  }
 
   void operator()(const Row& row) {
-    row.each([this](const char* column, const auto& value) { statement_.bind(column, value); });
-    statement_.run();
+    int column = 0;
+    auto number = static_cast<std::int64_t>(rows_.count() + 1);
+    record_.clear();
+    row.each([&](const char* name, const auto& value) {
+      if (!value.is_set()) db_.fail(std::string("column ") + name + " has no value");
+      if (column++ != Row::shape.row_number) {
+        record_.add(value.get());
+      } else {
+        number_from(value.get(), number);
+        record_.add(static_cast<const std::int64_t*>(nullptr));  // it is stored once
+      }
+    });
+    if (db_.ok()) rows_.add(number, record_);
   }
 
  private:
-  Statement statement_;
+  static void number_from(const std::int64_t* value, std::int64_t& number) {
+    if (value != nullptr) number = *value;
+  }
+  template <class Other>
+  static void number_from(const Other*, std::int64_t&) {}
+
+  Database& db_;
+  Rows& rows_;
+  Record record_;
 };
 
 }  // namespace commlens::out

@@ -116,12 +116,24 @@ std::string share_text(double share) {
   return text;
 }
 
-std::string first_finding(Database& db) {
+std::string first_finding(std::vector<unsigned char>& file) {
+  sqlite3* db = nullptr;
+  std::string best;
+  const auto size = static_cast<sqlite3_int64>(file.size());
+  if (sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK &&
+      sqlite3_deserialize(db, "main", file.data(), size, size, SQLITE_DESERIALIZE_READONLY) == SQLITE_OK) {
+    best = first_finding(db);
+  }
+  sqlite3_close(db);
+  return best;
+}
+
+std::string first_finding(sqlite3* db) {
   double most = -1;
   std::string best;
   for (const FindingRule& rule : finding_rules) {
     sqlite3_stmt* row = nullptr;
-    if (sqlite3_prepare_v2(db.handle(), rule.query, -1, &row, nullptr) == SQLITE_OK) {
+    if (sqlite3_prepare_v2(db, rule.query, -1, &row, nullptr) == SQLITE_OK) {
       while (sqlite3_step(row) == SQLITE_ROW) {
         const Fields fields = fields_of(row);
         const double share = fields.at("share").number;

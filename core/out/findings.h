@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/ticks.h"
-#include "core/out/database.h"
+
+struct sqlite3;
 
 namespace commlens::out {
 
@@ -14,7 +16,10 @@ inline constexpr std::size_t most_cells_searched = 10'000;
 
 // Returns the finding of spec/findings.toml that costs most, as one sentence without a call site.  Empty if there is
 // none, or if the search fails: a profile is complete without it.
-std::string first_finding(Database& db);
+//
+// file: the bytes of a profile.  They are only read; SQLite has no pointer to constant ones.
+std::string first_finding(std::vector<unsigned char>& file);
+std::string first_finding(sqlite3* db);
 
 // Returns a time with its unit and three digits, such as "12.3 ms"; a share of 1 in per cent, such as "12.3 %".  The
 // same texts as those of python/commlens/render/units.py.

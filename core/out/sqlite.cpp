@@ -5,7 +5,7 @@
 #include <array>
 #include <csignal>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "core/base/blocked_signal.h"
 #include "core/out/database.h"
@@ -15,7 +15,6 @@
 #include "core/out/tables.h"
 #include "generated/findings.h"
 #include "generated/schema_sql.h"
-#include "third_party/sqlite/sqlite3.h"
 
 namespace commlens::out {
 
@@ -50,66 +49,27 @@ Meta with_totals(Meta begin, const Totals& totals, int ranks) {
 
 namespace {
 
-// The bytes of a database, as in a file.
-class Image {
- public:
-  explicit Image(Database& db) {
-    if (db.ok()) bytes_ = sqlite3_serialize(db.handle(), "main", &size_, 0);
-    if (bytes_ == nullptr) error = "cannot build the profile: " + (db.ok() ? "out of memory" : db.error());
-  }
-  ~Image() { sqlite3_free(bytes_); }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
-
-  unsigned char* bytes() const { return bytes_; }
-  std::size_t size() const { return static_cast<std::size_t>(size_); }
-  Content content() const { return {bytes(), size()}; }
+// The bytes of a file.
+struct Image {
+  std::vector<unsigned char> bytes;
   std::string error;  // empty: none
-
- private:
-  unsigned char* bytes_ = nullptr;
-  sqlite3_int64 size_ = 0;
+  Content content() const { return {bytes.data(), bytes.size()}; }
 };
 
-// Inserts the views as rows of the schema.  To create a view, SQLite parses it twice and searches the whole schema for
-// its name.  That took most of the time that the profile of a small job needs.  Readers of the profile parse the views
-// anyway.
-void add_views(Database& db) {
-  constexpr std::string_view create = "CREATE VIEW ", end = ";\n";
-  const std::string_view all = views_sql;
-  db.run("PRAGMA writable_schema = ON");
-  {
-    Statement insert(db, "INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)");
-    for (std::size_t at = 0; at < all.size();) {
-      const std::size_t next = std::min(all.find(create, at + 1), all.size());
-      const std::string_view statement = all.substr(at, next - at - end.size());
-      const std::string_view rest = statement.substr(create.size());
-      const std::string name(rest.substr(0, rest.find_first_of(" (\n")));
-      insert.bind("type", Text("view"));
-      insert.bind("name", Text(name));
-      insert.bind("tbl_name", Text(name));
-      insert.bind("rootpage", Integer(0));
-      insert.bind("sql", Text(std::string(statement)));
-      insert.run();
-      at = next;
-    }
-  }
-  db.run("PRAGMA writable_schema = OFF");
-}
-
-// Builds one file of a profile.  Each table takes a page even if it is empty, so files that are small have small pages:
-// summaries, and shards, of which there may be thousands.  A shard has neither views nor the comments of the schema;
-// the index has them.
+// Builds one file of a profile.  Each table takes a page even if it is empty, so files that are small have small pages.
+// They have no comments in their schema either: `commlens schema` shows them.  The index has them for all shards, which
+// have no views.
 template <class Fill>
-Image built(Part part, bool is_small, Fill fill) {
+Image built(Part part, Fill fill) {
+  constexpr std::size_t small = 100 * 1024, large = 1024 * 1024;
   Database db;
-  db.run(is_small ? "PRAGMA page_size = 1024" : "PRAGMA page_size = 4096");
-  db.run(part == Part::shard ? bare_tables_sql : tables_sql);
-  db.run("BEGIN");
-  if (part != Part::shard) add_views(db);
   fill(db);
-  db.run("COMMIT");
-  return Image(db);
+  const std::size_t bytes = db.bytes();
+  const std::size_t page_size = bytes < small ? 512 : bytes < large ? 1024 : 4096;
+  const bool has_comments = part == Part::index || (part == Part::whole && bytes >= large);
+  Image image{db.image(page_size, {has_comments, part != Part::shard}), {}};
+  if (!db.ok()) image.error = "cannot build the profile: " + db.error();
+  return image;
 }
 
 // Returns whether to look for findings while the job waits: not if no rule can apply, nor if that takes long.
@@ -143,7 +103,7 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
     if (key == "shard") value = std::to_string(shard.number);
   }
   Gap gap(phases.clock);
-  const Image image = built(Part::shard, true, [&](Database& db) {
+  Image image = built(Part::shard, [&](Database& db) {
     fill_shared(db, profile, own, Part::shard);
     fill_ranks(db, profile, phases, gap);
     fill_regions(db, profile);
@@ -154,7 +114,7 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
   const BlockedSignal file_size_limit(SIGXFSZ);
   Stored stored{"", image.error};
   if (image.error.empty()) {
-    gap.find(image.bytes(), image.size());
+    gap.find(image.bytes.data(), image.bytes.size());
     const std::string name = "shard." + std::to_string(shard.number) + ".db";
     stored = write_part(image.content(), directory, name, mode, gap.filling());
   }
@@ -162,15 +122,15 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
   shard.file = base_name(stored.path);
   shard.ranks = profile.ranks.size();
   shard.cells = profile.rows.size();
-  shard.bytes = image.size();
+  shard.bytes = image.bytes.size();
   if (stored.path.empty()) return false;
-  shard.crc32 = crc32(image.bytes(), image.size());
+  shard.crc32 = crc32(image.bytes.data(), image.bytes.size());
   return true;
 }
 
 Stored store_index(const Profile& profile, const Meta& meta, const std::vector<Shard>& shards,
                    const std::string& directory, mode_t mode) {
-  const Image image = built(Part::index, false, [&](Database& db) {
+  const Image image = built(Part::index, [&](Database& db) {
     fill_shared(db, profile, meta, Part::index);
     fill_sampled(db, profile);
     fill_shards(db, shards);
@@ -183,7 +143,7 @@ Stored store_index(const Profile& profile, const Meta& meta, const std::vector<S
 Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases, mode_t mode,
              std::string* finding) {
   Gap gap(phases.clock);
-  const Image image = built(Part::whole, profile.is_summary, [&](Database& db) {
+  Image image = built(Part::whole, [&](Database& db) {
     fill_shared(db, profile, meta, Part::whole);
     fill_ranks(db, profile, phases, gap);
     fill_regions(db, profile);
@@ -192,11 +152,11 @@ Stored store(const Profile& profile, const Meta& meta, const std::string& name, 
     fill_waiting(db, profile);
     fill_sampled(db, profile);
     fill_scopes(db, profile);
-    if (finding != nullptr && is_worth_a_search(profile)) *finding = first_finding(db);
   });
   if (!image.error.empty()) return {"", image.error};
+  if (finding != nullptr && is_worth_a_search(profile)) *finding = first_finding(image.bytes);
   const BlockedSignal file_size_limit(SIGXFSZ);
-  gap.find(image.bytes(), image.size());
+  gap.find(image.bytes.data(), image.bytes.size());
   Stored result = write_file(image.content(), name, mode, gap.filling());
   if (result.path.empty()) {
     const Stored second = write_file(image.content(), name_elsewhere(name), mode, gap.filling());

@@ -65,23 +65,6 @@ const char* name_of(Profile::Counter counter) {
 // Returns a size bin as profiles store it: bins that are no size are negative.
 bool leaves_out(Part part, const std::vector<char>& has, std::size_t i) { return part == Part::shard && has[i] == 0; }
 
-// Returns, by procedure, whether the rows of a shard refer to it.
-std::vector<char> ops_of(const Profile& profile) {
-  std::vector<char> used(std::size(op_facts));
-  const auto use = [&used](std::uint32_t op) {
-    if (op < used.size()) used[op] = 1;
-  };
-  for (std::size_t i = 0; i < profile.keys.size(); ++i) {
-    if (profile.has_key[i] != 0) use(profile.keys[i].op);
-  }
-  for (std::size_t i = 0; i < profile.comms.size(); ++i) {
-    if (profile.has_comm[i] != 0) use(profile.comms[i].op);
-  }
-  for (const Profile::LastCall& place : profile.last_calls) use(place.op);
-  for (const WaitingRow& row : profile.waiting) use(row.op);  // also of receivers elsewhere that waited for these ranks
-  return used;
-}
-
 void fill_meta(Database& db, const Meta& meta) {
   Insert<rows::Meta> insert(db);
   for (const auto& [key, value] : meta) {
@@ -130,19 +113,6 @@ void fill_comms(Database& db, const Profile& profile, Part part) {
   }
 }
 
-void fill_ops(Database& db, const Profile& profile, Part part) {
-  Insert<rows::Op> insert(db);
-  const std::vector<char> used = part == Part::shard ? ops_of(profile) : std::vector<char>(std::size(op_facts), 1);
-  for (std::size_t id = 0; id < std::size(op_facts); ++id) {
-    if (used[id] == 0) continue;
-    rows::Op row;
-    row.id = id;
-    row.name = op_facts[id].name;
-    row.class_ = op_facts[id].klass;
-    insert(row);
-  }
-}
-
 void fill_flows(Database& db) {
   Insert<rows::Flow> insert(db);
   for (std::size_t id = 0; id < std::size(flows); ++id) {
@@ -181,7 +151,7 @@ void fill_metrics(Database& db, const Profile& profile, Part part) {
 }
 
 void fill_tags(Database& db, const Profile& profile, Part part) {
-  Insert<rows::Tag> insert(db, "OR IGNORE");
+  Insert<rows::Tag> insert(db, EqualKeys::skip);
   for (const Profile::Tag& tag : profile.tags) {
     if (tag.region != 0 && leaves_out(part, profile.has_region, tag.region)) continue;
     rows::Tag row;
@@ -205,7 +175,7 @@ void fill_settings(Database& db, const Profile& profile) {
 }
 
 void fill_coverage(Database& db, const Profile& profile) {
-  Insert<rows::Coverage> insert(db, "OR IGNORE");
+  Insert<rows::Coverage> insert(db, EqualKeys::skip);
   for (const auto& [name, imported] : profile.dictionary.coverage()) {
     const auto [state, reason] = explained(name.first, imported.treatment);
     rows::Coverage row;

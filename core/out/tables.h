@@ -40,6 +40,9 @@ void fill_threads(Database& db, const Profile& profile);
 void fill_waiting(Database& db, const Profile& profile);
 void fill_sampled(Database& db, const Profile& profile);
 
+// Fills the list of procedures: those that rows of the file refer to.
+void fill_ops(Database& db, const Profile& profile, Part part);
+
 // Fill the tables about datatypes: the datatypes, and the calls of each rank.
 void fill_datatypes(Database& db, const Profile& profile, Part part);
 void fill_datatype_uses(Database& db, const Profile& profile);

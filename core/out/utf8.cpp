@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/out/utf8.h"
 
+#include <algorithm>
+
 namespace commlens::out {
 namespace {
 
@@ -26,6 +28,8 @@ std::size_t sequence_length(const std::string& text, std::size_t at) {
 }  // namespace
 
 std::string utf8(const std::string& text) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(text.begin(), text.end(), is_ascii)) return text;  // most texts
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = sequence_length(text, at);
