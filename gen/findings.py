@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the rules that find what is worth a look in a profile, from spec/findings.toml.
 
-Out: generated/findings.h                  the rules for the library, with the views they use in front
+Out: generated/findings.h                  the rules for the library
      python/commlens/findings/_rules.py    the rules for the reader
      docs/reference/findings.md            the page for the user
 """
@@ -44,16 +44,19 @@ def check(spec: dict[str, Any], views: dict[str, Any]) -> None:
             if form not in FORMATS:
                 raise SystemExit(f"spec/findings.toml: {name}: there is no format {form}")
         query(spec, name)
-    prepare(spec, views)
+    prepare(spec)
 
 
-def prepare(spec: dict[str, Any], views: dict[str, Any]) -> None:
+def prepare(spec: dict[str, Any]) -> None:
     """Refuse a rule whose query the library could not run."""
-    with contextlib.closing(sqlite3.connect(":memory:")) as profile:
-        profile.executescript("\n".join(schema.table_statements(output.read_toml("spec/schema.toml"))))
-        for name in spec["finding"]:
+    of_schema = output.read_toml("spec/schema.toml")
+    tables = "\n".join(schema.table_statements(of_schema))
+    for name, rule in spec["finding"].items():
+        views = [schema.create_view(view, of_schema["view"][view]) for view in rule["views"]]
+        with contextlib.closing(sqlite3.connect(":memory:")) as profile:
+            profile.executescript("\n".join([tables, *views]))
             try:
-                profile.execute(f"EXPLAIN {query_of_library(spec, name, views)}")
+                profile.execute(f"EXPLAIN {query(spec, name)}")
             except sqlite3.Error as error:
                 raise SystemExit(f"spec/findings.toml: {name}: {error}") from None
 
@@ -88,18 +91,18 @@ def query(spec: dict[str, Any], name: str) -> str:
     return sql
 
 
-def query_of_library(spec: dict[str, Any], name: str, views: dict[str, Any]) -> str:
-    """Return the query for a database whose views the connection does not know yet."""
-    texts = [f"{view} AS ({views[view]['sql'].strip()})" for view in spec["finding"][name]["views"]]
-    return "WITH " + ",\n".join([*texts, query(spec, name).removeprefix("WITH ")])
+def stored_views(spec: dict[str, Any]) -> list[str]:
+    """Return the views that the library evaluates once for all rules: all but view cell, which is read by its key."""
+    return sorted({view for rule in spec["finding"].values() for view in rule["views"]} - {"cell"})
 
 
-def header_text(spec: dict[str, Any], views: dict[str, Any]) -> str:
+def header_text(spec: dict[str, Any]) -> str:
     """Return generated/findings.h."""
     rules = "\n".join(
-        f'    {{R"~({rule["text"]})~",\n     R"~({query_of_library(spec, name, views)})~"}},'
+        f'    {{R"~({rule["text"]})~",\n     R"~({query(spec, name)})~"}},'
         for name, rule in spec["finding"].items()
     )
+    views = ", ".join(f'"{view}"' for view in stored_views(spec))
     return f"""// SPDX-License-Identifier: Apache-2.0
 // {MADE}
 #pragma once
@@ -116,6 +119,9 @@ inline constexpr FindingRule finding_rules[] = {{
 {rules}
 }};
 // clang-format on
+
+// Views that several rules use, and that take long to prepare.
+inline constexpr const char* finding_views[] = {{{views}}};
 
 inline constexpr long long shortest_run_with_findings_ns = {spec["common"]["threshold"]["shortest_run_ns"]};
 
@@ -223,7 +229,7 @@ def texts() -> dict[str, str]:
     spec, views = output.read_toml("spec/findings.toml"), output.read_toml("spec/schema.toml")["view"]
     check(spec, views)
     return {
-        "generated/findings.h": header_text(spec, views),
+        "generated/findings.h": header_text(spec),
         "python/commlens/findings/_rules.py": python_text(spec),
         "docs/reference/findings.md": markdown_text(spec),
     }

@@ -73,11 +73,11 @@ def read_spec() -> dict[str, Any]:
         require(
             bool(table.get("without_rowid")) == bool(primary), f"{name}: primary_key goes with without_rowid"
         )
-        # So is the order in which SQLite stores the columns.
-        first = [c["name"] for c in table["columns"][: len(primary)]]
-        require(first == primary, f"{name}: the columns of the primary key come first, in its order")
         for column in primary:
             require(f"{name}.{column}" in columns, f"{name}: primary key {column} is no column")
+        # In this order SQLite stores the columns, too.
+        first = [c["name"] for c in table["columns"][: len(primary)]]
+        require(first == primary, f"{name}: the columns of the primary key come first, in its order")
         for column in table["columns"]:
             ref = column.get("ref")
             require(ref is None or ref in columns, f"{name}.{column['name']}: no column {ref}")
@@ -103,7 +103,7 @@ def described(column: dict[str, Any]) -> str:
 
 
 def create_table(name: str, table: dict[str, Any]) -> str:
-    """Return the CREATE TABLE statement; the profile contains its comments, so `.schema` shows them."""
+    """Return the CREATE TABLE statement; a large profile contains its comments, so `.schema` shows them."""
     lines: list[tuple[str, str]] = []
     for column in table["columns"]:
         text = f"{column['name']} {column['type']}"
@@ -434,8 +434,8 @@ def markdown_text(spec: dict[str, Any]) -> str:
         "",
         "A profile is one SQLite file. `PRAGMA application_id` is "
         f"{spec['application_id']}, `PRAGMA user_version` is the schema version, {spec['version']}.",
-        "All times are integers in nanoseconds, all volumes integers in bytes. The descriptions below are also in the",
-        "file: `sqlite3 PROFILE .schema` shows them, and so does `commlens schema`.",
+        "All times are integers in nanoseconds, all volumes integers in bytes. `commlens schema` shows the descriptions",
+        "below; those of a profile of more than 1 MiB, and of the index of shards, are also in the file: `sqlite3 PROFILE .schema`.",
         "",
         "Unless column *values* states otherwise, values are never NULL, numbers are never negative, and texts have at most",
         "4,096 bytes. The row to which → points exists, except for ranks, of which some may be missing. The reader checks this",

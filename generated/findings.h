@@ -12,70 +12,7 @@ struct FindingRule {
 // clang-format off
 inline constexpr FindingRule finding_rules[] = {
     {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}])~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-family AS (WITH
-  part AS (
-    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
-           SUBSTR(name, INSTR(name, '.') + 1) AS number
-      FROM comm WHERE kind IN ('intra', 'inter')),
-  -- names and patterns that communicators of several families match
-  shared AS (
-    SELECT pattern
-      FROM (SELECT family, name AS pattern FROM comm
-            UNION ALL SELECT family, letter || '*.' || number FROM part
-            UNION ALL SELECT family, letter || leader || '.*' FROM part
-            UNION ALL SELECT family, letter || '*.*' FROM part
-            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
-     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
-  joined AS (
-    SELECT comm.family,
-           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-                WHEN MIN(comm.kind) = 'set' THEN '{*}'
-                ELSE SUBSTR(MIN(comm.name), 1, 1)
-                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                          THEN MIN(comm.leader) ELSE '*' END || '.'
-                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-           END AS name,
-           MIN(comm.kind) AS kind,
-           SUM(comm.communicators) AS communicators,
-           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-           MIN(parent.family) AS parent,
-           MIN(op.name) AS creator,
-           MIN(comm.callsite) AS callsite,
-           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-                THEN MIN(comm.user_name) END AS user_name,
-           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-                THEN MIN(comm.topology) END AS topology
-      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
-     GROUP BY comm.family)
-SELECT family,
-       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
-                    THEN '#' || family ELSE '' END AS name,
-       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
-  FROM joined),
-region_useful AS (SELECT region, rank, SUM(useful_ns) AS useful_ns
-  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS useful_ns FROM region_time GROUP BY region, rank
-        UNION ALL
-        SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
-          FROM region_time AS part JOIN region ON region.id = part.region WHERE region.parent > 0
-         GROUP BY region.parent, part.rank)
- GROUP BY region, rank),
-region_path AS (WITH RECURSIVE walk(region, depth, path) AS (
-  SELECT id, 0, '' FROM region WHERE parent IS NULL
-  UNION ALL
-  SELECT region.id, walk.depth + 1, CASE walk.path WHEN '' THEN region.name ELSE walk.path || '/' || region.name END
-    FROM region JOIN walk ON region.parent = walk.region)
-SELECT region, depth, path FROM walk),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -129,14 +66,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
                 || CASE communicator WHEN 'W0.0' THEN '' ELSE ' of ' || communicator END, '') AS place
   FROM both LEFT JOIN named LEFT JOIN work)~"},
     {R"~(ranks {first} to {last} work one after another: time in {op} changes by {step_ns:time} from rank to rank[ at {site}]; on average {busy} of {ranks} ranks work at a time)~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -167,57 +97,7 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
    AND step_ns * members >= 0.5 * (elapsed - average)
  ORDER BY members DESC, fit DESC LIMIT 1)~"},
     {R"~({last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} {last_ns:time})~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-family AS (WITH
-  part AS (
-    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
-           SUBSTR(name, INSTR(name, '.') + 1) AS number
-      FROM comm WHERE kind IN ('intra', 'inter')),
-  -- names and patterns that communicators of several families match
-  shared AS (
-    SELECT pattern
-      FROM (SELECT family, name AS pattern FROM comm
-            UNION ALL SELECT family, letter || '*.' || number FROM part
-            UNION ALL SELECT family, letter || leader || '.*' FROM part
-            UNION ALL SELECT family, letter || '*.*' FROM part
-            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
-     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
-  joined AS (
-    SELECT comm.family,
-           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-                WHEN MIN(comm.kind) = 'set' THEN '{*}'
-                ELSE SUBSTR(MIN(comm.name), 1, 1)
-                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                          THEN MIN(comm.leader) ELSE '*' END || '.'
-                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-           END AS name,
-           MIN(comm.kind) AS kind,
-           SUM(comm.communicators) AS communicators,
-           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-           MIN(parent.family) AS parent,
-           MIN(op.name) AS creator,
-           MIN(comm.callsite) AS callsite,
-           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-                THEN MIN(comm.user_name) END AS user_name,
-           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-                THEN MIN(comm.topology) END AS topology
-      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
-     GROUP BY comm.family)
-SELECT family,
-       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
-                    THEN '#' || family ELSE '' END AS name,
-       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
-  FROM joined),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -243,57 +123,7 @@ SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per
    AND rank.app_ns - rank.mpi_ns - average < 0.1 * elapsed
  ORDER BY share DESC LIMIT 1)~"},
     {R"~({calls:count} calls of {op} with {size}[ on {communicator}][ at {site}], {each_ns:time} each, take {share:share} of the time)~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-family AS (WITH
-  part AS (
-    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
-           SUBSTR(name, INSTR(name, '.') + 1) AS number
-      FROM comm WHERE kind IN ('intra', 'inter')),
-  -- names and patterns that communicators of several families match
-  shared AS (
-    SELECT pattern
-      FROM (SELECT family, name AS pattern FROM comm
-            UNION ALL SELECT family, letter || '*.' || number FROM part
-            UNION ALL SELECT family, letter || leader || '.*' FROM part
-            UNION ALL SELECT family, letter || '*.*' FROM part
-            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
-     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
-  joined AS (
-    SELECT comm.family,
-           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-                WHEN MIN(comm.kind) = 'set' THEN '{*}'
-                ELSE SUBSTR(MIN(comm.name), 1, 1)
-                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                          THEN MIN(comm.leader) ELSE '*' END || '.'
-                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-           END AS name,
-           MIN(comm.kind) AS kind,
-           SUM(comm.communicators) AS communicators,
-           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-           MIN(parent.family) AS parent,
-           MIN(op.name) AS creator,
-           MIN(comm.callsite) AS callsite,
-           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-                THEN MIN(comm.user_name) END AS user_name,
-           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-                THEN MIN(comm.topology) END AS topology
-      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
-     GROUP BY comm.family)
-SELECT family,
-       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
-                    THEN '#' || family ELSE '' END AS name,
-       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
-  FROM joined),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -319,14 +149,7 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
  WHERE per_rank >= 10000 AND busy_ns >= 0.1 * total AND busy_ns <= calls * CASE op.class WHEN 'collective' THEN 1000000 ELSE 100000 END
  ORDER BY share DESC LIMIT 3)~"},
     {R"~({op} is called {per_rank:count} times per rank[ at {site}] and takes {share:share} of the time)~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -348,14 +171,7 @@ SELECT 1.0 * t / total AS share, per_rank, t / ranks AS time_ns, op.name AS op, 
  WHERE per_rank >= 1000 OR (per_rank >= 100 AND t >= 0.02 * total)
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(rank {rank} calls {op} {calls:count} times[ at {site}], which takes {own_share:share} of its time)~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -374,57 +190,7 @@ SELECT 1.0 * SUM(t) / total AS share, per_rank.rank, MAX(per_rank.calls) AS call
  WHERE per_rank.calls >= 10000 AND t >= 0.1 * app_ns
  GROUP BY op.id, per_rank.callsite ORDER BY share DESC LIMIT 1)~"},
     {R"~({communicator} takes {each_ns:time} per call of {op} with {size}, the other {others:count} communicators of {family} take {other_ns:time})~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-family AS (WITH
-  part AS (
-    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
-           SUBSTR(name, INSTR(name, '.') + 1) AS number
-      FROM comm WHERE kind IN ('intra', 'inter')),
-  -- names and patterns that communicators of several families match
-  shared AS (
-    SELECT pattern
-      FROM (SELECT family, name AS pattern FROM comm
-            UNION ALL SELECT family, letter || '*.' || number FROM part
-            UNION ALL SELECT family, letter || leader || '.*' FROM part
-            UNION ALL SELECT family, letter || '*.*' FROM part
-            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
-     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
-  joined AS (
-    SELECT comm.family,
-           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-                WHEN MIN(comm.kind) = 'set' THEN '{*}'
-                ELSE SUBSTR(MIN(comm.name), 1, 1)
-                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                          THEN MIN(comm.leader) ELSE '*' END || '.'
-                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-           END AS name,
-           MIN(comm.kind) AS kind,
-           SUM(comm.communicators) AS communicators,
-           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-           MIN(parent.family) AS parent,
-           MIN(op.name) AS creator,
-           MIN(comm.callsite) AS callsite,
-           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-                THEN MIN(comm.user_name) END AS user_name,
-           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-                THEN MIN(comm.topology) END AS topology
-      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
-     GROUP BY comm.family)
-SELECT family,
-       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
-                    THEN '#' || family ELSE '' END AS name,
-       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
-  FROM joined),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -460,14 +226,7 @@ SELECT (each_ns - other_ns) * pair.calls / (ranks * elapsed) AS share, each_ns, 
    AND (each_ns - other_ns) * pair.calls >= 0.1 * elapsed * callers
  ORDER BY share DESC LIMIT 1)~"},
     {R"~({op} takes {before_ns:time} with {small}, and {after_ns:time} with messages twice as large: they may wait for their receive)~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -497,57 +256,7 @@ SELECT extra_ns / total AS share, before_ns, after_ns, small_calls, beyond.calls
  WHERE extra_ns >= 0.1 * total
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(ranks spend {each_ns:time} on average in {calls:count} barriers[ on {communicator}][ at {site}]; no rank is always the last, so they wait in turns)~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-family AS (WITH
-  part AS (
-    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
-           SUBSTR(name, INSTR(name, '.') + 1) AS number
-      FROM comm WHERE kind IN ('intra', 'inter')),
-  -- names and patterns that communicators of several families match
-  shared AS (
-    SELECT pattern
-      FROM (SELECT family, name AS pattern FROM comm
-            UNION ALL SELECT family, letter || '*.' || number FROM part
-            UNION ALL SELECT family, letter || leader || '.*' FROM part
-            UNION ALL SELECT family, letter || '*.*' FROM part
-            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
-     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
-  joined AS (
-    SELECT comm.family,
-           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-                WHEN MIN(comm.kind) = 'set' THEN '{*}'
-                ELSE SUBSTR(MIN(comm.name), 1, 1)
-                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                          THEN MIN(comm.leader) ELSE '*' END || '.'
-                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-           END AS name,
-           MIN(comm.kind) AS kind,
-           SUM(comm.communicators) AS communicators,
-           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-           MIN(parent.family) AS parent,
-           MIN(op.name) AS creator,
-           MIN(comm.callsite) AS callsite,
-           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-                THEN MIN(comm.user_name) END AS user_name,
-           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-                THEN MIN(comm.topology) END AS topology
-      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
-     GROUP BY comm.family)
-SELECT family,
-       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
-                    THEN '#' || family ELSE '' END AS name,
-       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
-  FROM joined),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -567,57 +276,7 @@ SELECT 1.0 * t / total AS share, t / callers AS each_ns, least_ns, callers, call
  WHERE callers >= 2 AND t >= 0.1 * total AND least_ns >= 0.5 * t / callers AND calls >= 10 AND each_ns >= 1000000 * calls
  ORDER BY share DESC LIMIT 1)~"},
     {R"~({op} among {size:count} ranks[ on {communicator}][ at {site}], with {block:count} B for each of them, takes {share:share} of the time)~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-family AS (WITH
-  part AS (
-    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
-           SUBSTR(name, INSTR(name, '.') + 1) AS number
-      FROM comm WHERE kind IN ('intra', 'inter')),
-  -- names and patterns that communicators of several families match
-  shared AS (
-    SELECT pattern
-      FROM (SELECT family, name AS pattern FROM comm
-            UNION ALL SELECT family, letter || '*.' || number FROM part
-            UNION ALL SELECT family, letter || leader || '.*' FROM part
-            UNION ALL SELECT family, letter || '*.*' FROM part
-            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
-     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
-  joined AS (
-    SELECT comm.family,
-           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-                WHEN MIN(comm.kind) = 'set' THEN '{*}'
-                ELSE SUBSTR(MIN(comm.name), 1, 1)
-                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                          THEN MIN(comm.leader) ELSE '*' END || '.'
-                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-           END AS name,
-           MIN(comm.kind) AS kind,
-           SUM(comm.communicators) AS communicators,
-           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-           MIN(parent.family) AS parent,
-           MIN(op.name) AS creator,
-           MIN(comm.callsite) AS callsite,
-           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-                THEN MIN(comm.user_name) END AS user_name,
-           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-                THEN MIN(comm.topology) END AS topology
-      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
-     GROUP BY comm.family)
-SELECT family,
-       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
-                    THEN '#' || family ELSE '' END AS name,
-       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
-  FROM joined),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -641,20 +300,7 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
  WHERE least_ns * callers >= 0.1 * total AND bytes <= calls * size * 1024
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(in region {region} {who} {late_ns:time} outside MPI, the others {other_ns:time})~",
-     R"~(WITH region_useful AS (SELECT region, rank, SUM(useful_ns) AS useful_ns
-  FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS useful_ns FROM region_time GROUP BY region, rank
-        UNION ALL
-        SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
-          FROM region_time AS part JOIN region ON region.id = part.region WHERE region.parent > 0
-         GROUP BY region.parent, part.rank)
- GROUP BY region, rank),
-region_path AS (WITH RECURSIVE walk(region, depth, path) AS (
-  SELECT id, 0, '' FROM region WHERE parent IS NULL
-  UNION ALL
-  SELECT region.id, walk.depth + 1, CASE walk.path WHEN '' THEN region.name ELSE walk.path || '/' || region.name END
-    FROM region JOIN walk ON region.parent = walk.region)
-SELECT region, depth, path FROM walk),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -709,14 +355,7 @@ SELECT 1.0 * mpi / total - before AS share, before, after, y AS average,
  WHERE after - before >= 0.2 AND yy > y * y AND 1.0 * mpi / total > before
    AND (xy - x * y) * (xy - x * y) >= 0.9 * (xx - x * x) * (yy - y * y))~"},
     {R"~({part:share} of all messages go to or from rank {hub}, which is busy: the other ranks spend {each_ns:time} on average in {op}[ at {site}], rank {hub} {hub_ns:time})~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -751,50 +390,7 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
   FROM run CROSS JOIN others CROSS JOIN place JOIN op ON op.id = place.op
  WHERE waiting_ns * (ranks - 1) >= 0.1 * total AND hub_ns <= 0.5 * waiting_ns)~"},
     {R"~({last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone, because it {cause})~",
-     R"~(WITH family AS (WITH
-  part AS (
-    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
-           SUBSTR(name, INSTR(name, '.') + 1) AS number
-      FROM comm WHERE kind IN ('intra', 'inter')),
-  -- names and patterns that communicators of several families match
-  shared AS (
-    SELECT pattern
-      FROM (SELECT family, name AS pattern FROM comm
-            UNION ALL SELECT family, letter || '*.' || number FROM part
-            UNION ALL SELECT family, letter || leader || '.*' FROM part
-            UNION ALL SELECT family, letter || '*.*' FROM part
-            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
-     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
-  joined AS (
-    SELECT comm.family,
-           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-                WHEN MIN(comm.kind) = 'set' THEN '{*}'
-                ELSE SUBSTR(MIN(comm.name), 1, 1)
-                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                          THEN MIN(comm.leader) ELSE '*' END || '.'
-                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-           END AS name,
-           MIN(comm.kind) AS kind,
-           SUM(comm.communicators) AS communicators,
-           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-           MIN(parent.family) AS parent,
-           MIN(op.name) AS creator,
-           MIN(comm.callsite) AS callsite,
-           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-                THEN MIN(comm.user_name) END AS user_name,
-           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-                THEN MIN(comm.topology) END AS topology
-      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
-     GROUP BY comm.family)
-SELECT family,
-       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
-                    THEN '#' || family ELSE '' END AS name,
-       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
-  FROM joined),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -830,77 +426,7 @@ SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share
    AND NOT (is_plain AND rank.app_ns - rank.mpi_ns - average >= 0.1 * elapsed)
  ORDER BY share DESC LIMIT 1)~"},
     {R"~({waiting_share:share} of the time of {op}[ on {communicator}] is waiting, {each_ns:time} per rank: they wait for each other in turns, no rank causes more than {late_share:share} of the delay)~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-family AS (WITH
-  part AS (
-    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
-           SUBSTR(name, INSTR(name, '.') + 1) AS number
-      FROM comm WHERE kind IN ('intra', 'inter')),
-  -- names and patterns that communicators of several families match
-  shared AS (
-    SELECT pattern
-      FROM (SELECT family, name AS pattern FROM comm
-            UNION ALL SELECT family, letter || '*.' || number FROM part
-            UNION ALL SELECT family, letter || leader || '.*' FROM part
-            UNION ALL SELECT family, letter || '*.*' FROM part
-            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
-     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
-  joined AS (
-    SELECT comm.family,
-           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-                WHEN MIN(comm.kind) = 'set' THEN '{*}'
-                ELSE SUBSTR(MIN(comm.name), 1, 1)
-                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                          THEN MIN(comm.leader) ELSE '*' END || '.'
-                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-           END AS name,
-           MIN(comm.kind) AS kind,
-           SUM(comm.communicators) AS communicators,
-           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-           MIN(parent.family) AS parent,
-           MIN(op.name) AS creator,
-           MIN(comm.callsite) AS callsite,
-           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-                THEN MIN(comm.user_name) END AS user_name,
-           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-                THEN MIN(comm.topology) END AS topology
-      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
-     GROUP BY comm.family)
-SELECT family,
-       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
-                    THEN '#' || family ELSE '' END AS name,
-       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
-  FROM joined),
-split AS (WITH part AS (
-       SELECT comm, op, bin, rank, 1.0 * SUM(waiting_ns) / SUM(time_ns) AS share
-         FROM waiting GROUP BY comm, op, bin, rank HAVING SUM(time_ns) > 0),
-     counted AS (
-       SELECT key.comm, key.op, key.bin, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS time_ns
-         FROM cell JOIN key ON key.id = cell.key
-        WHERE EXISTS (SELECT 1 FROM sampled AS s WHERE s.op = key.op)
-        GROUP BY key.comm, key.op, key.bin, cell.rank),
-     waited AS (
-       SELECT comm.family, counted.op, counted.bin, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-              1.0 * SUM(time_ns) * SUM(time_ns * share)
-              / NULLIF(SUM(CASE WHEN share IS NOT NULL THEN time_ns END), 0) AS waiting_ns
-         FROM counted JOIN comm ON comm.id = counted.comm LEFT JOIN part USING (comm, op, bin, rank)
-        GROUP BY comm.family, counted.op, counted.bin),
-     seen AS (
-       SELECT comm.family, op, bin, SUM(samples) AS samples, SUM(time_ns) AS sampled_ns
-         FROM sampled JOIN comm ON comm.id = sampled.comm GROUP BY comm.family, op, bin)
-SELECT family, op, bin, calls, time_ns, samples, sampled_ns, CAST(waiting_ns AS INTEGER) AS waiting_ns,
-       time_ns - CAST(waiting_ns AS INTEGER) AS operation_ns
-  FROM waited JOIN seen USING (family, op, bin) WHERE waiting_ns IS NOT NULL),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -932,83 +458,7 @@ SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns
    AND lasts.most_ns < (0.5 + 0.5 / lasts.members) * lasts.late_ns
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(rank {late} {how}[ in region {late_region}]: the others together wait {caused_ns:time} for it, longest in {op}[ on {communicator}], and it waits {own_ns:time} for them[; they wait {passed_ns:time} more for ranks that it delays])~",
-     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
-family AS (WITH
-  part AS (
-    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
-           SUBSTR(name, INSTR(name, '.') + 1) AS number
-      FROM comm WHERE kind IN ('intra', 'inter')),
-  -- names and patterns that communicators of several families match
-  shared AS (
-    SELECT pattern
-      FROM (SELECT family, name AS pattern FROM comm
-            UNION ALL SELECT family, letter || '*.' || number FROM part
-            UNION ALL SELECT family, letter || leader || '.*' FROM part
-            UNION ALL SELECT family, letter || '*.*' FROM part
-            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
-     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
-  joined AS (
-    SELECT comm.family,
-           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-                WHEN MIN(comm.kind) = 'set' THEN '{*}'
-                ELSE SUBSTR(MIN(comm.name), 1, 1)
-                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                          THEN MIN(comm.leader) ELSE '*' END || '.'
-                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-           END AS name,
-           MIN(comm.kind) AS kind,
-           SUM(comm.communicators) AS communicators,
-           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-           MIN(parent.family) AS parent,
-           MIN(op.name) AS creator,
-           MIN(comm.callsite) AS callsite,
-           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-                THEN MIN(comm.user_name) END AS user_name,
-           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-                THEN MIN(comm.topology) END AS topology
-      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
-     GROUP BY comm.family)
-SELECT family,
-       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
-                    THEN '#' || family ELSE '' END AS name,
-       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
-  FROM joined),
-split AS (WITH part AS (
-       SELECT comm, op, bin, rank, 1.0 * SUM(waiting_ns) / SUM(time_ns) AS share
-         FROM waiting GROUP BY comm, op, bin, rank HAVING SUM(time_ns) > 0),
-     counted AS (
-       SELECT key.comm, key.op, key.bin, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS time_ns
-         FROM cell JOIN key ON key.id = cell.key
-        WHERE EXISTS (SELECT 1 FROM sampled AS s WHERE s.op = key.op)
-        GROUP BY key.comm, key.op, key.bin, cell.rank),
-     waited AS (
-       SELECT comm.family, counted.op, counted.bin, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-              1.0 * SUM(time_ns) * SUM(time_ns * share)
-              / NULLIF(SUM(CASE WHEN share IS NOT NULL THEN time_ns END), 0) AS waiting_ns
-         FROM counted JOIN comm ON comm.id = counted.comm LEFT JOIN part USING (comm, op, bin, rank)
-        GROUP BY comm.family, counted.op, counted.bin),
-     seen AS (
-       SELECT comm.family, op, bin, SUM(samples) AS samples, SUM(time_ns) AS sampled_ns
-         FROM sampled JOIN comm ON comm.id = sampled.comm GROUP BY comm.family, op, bin)
-SELECT family, op, bin, calls, time_ns, samples, sampled_ns, CAST(waiting_ns AS INTEGER) AS waiting_ns,
-       time_ns - CAST(waiting_ns AS INTEGER) AS operation_ns
-  FROM waited JOIN seen USING (family, op, bin) WHERE waiting_ns IS NOT NULL),
-region_path AS (WITH RECURSIVE walk(region, depth, path) AS (
-  SELECT id, 0, '' FROM region WHERE parent IS NULL
-  UNION ALL
-  SELECT region.id, walk.depth + 1, CASE walk.path WHEN '' THEN region.name ELSE walk.path || '/' || region.name END
-    FROM region JOIN walk ON region.parent = walk.region)
-SELECT region, depth, path FROM walk),
-whole AS (
+     R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
@@ -1087,6 +537,9 @@ SELECT 1.0 * CASE WHEN begins_chain THEN all_ns ELSE caused_ns END / total AS sh
               FROM peer WHERE flow = (SELECT id FROM flow WHERE name = 'sent'))))~"},
 };
 // clang-format on
+
+// Views that several rules use, and that take long to prepare.
+inline constexpr const char* finding_views[] = {"family", "region_path", "region_useful", "split"};
 
 inline constexpr long long shortest_run_with_findings_ns = 1000000000;
 

@@ -127,7 +127,8 @@ std::string thread_level() {
 
 // Returns which MPI names the loaded objects import, without our own library.
 std::string own_coverage() {
-  std::vector<Importer> importers = loaded_importers();
+  const std::vector<Module> modules = loaded_modules();
+  std::vector<Importer> importers = loaded_importers(modules);
   const auto self = reinterpret_cast<std::uint64_t>(&own_coverage);
   importers.erase(std::remove_if(importers.begin(), importers.end(),
                                  [self](const Importer& i) { return self >= i.begin && self < i.end; }),
@@ -136,7 +137,7 @@ std::string own_coverage() {
     const Definition found = next_definition(name.c_str());
     return found.is_variable ? 0 : reinterpret_cast<std::uint64_t>(found.address);
   };
-  return written(coverage_of(importers, loaded_modules(), definition));
+  return written(coverage_of(importers, modules, definition));
 }
 
 std::vector<Setting> read_settings_of_process() {

@@ -74,7 +74,7 @@ Image built(Part part, Fill fill) {
 
 // Returns whether to look for findings while the job waits: not if no rule can apply, nor if that takes long.
 bool is_worth_a_search(const Profile& profile) {
-  if (profile.is_summary || profile.rows.size() > most_cells_searched) return false;
+  if (profile.is_summary || profile.ranks.size() < 2 || profile.rows.size() > most_cells_searched) return false;
   return Totals(profile).elapsed >= static_cast<Ns>(shortest_run_with_findings_ns);
 }
 
@@ -154,7 +154,6 @@ Stored store(const Profile& profile, const Meta& meta, const std::string& name, 
     fill_scopes(db, profile);
   });
   if (!image.error.empty()) return {"", image.error};
-  if (finding != nullptr && is_worth_a_search(profile)) *finding = first_finding(image.bytes);
   const BlockedSignal file_size_limit(SIGXFSZ);
   gap.find(image.bytes.data(), image.bytes.size());
   Stored result = write_file(image.content(), name, mode, gap.filling());
@@ -166,6 +165,7 @@ Stored store(const Profile& profile, const Meta& meta, const std::string& name, 
       result.path = second.path;
     }
   }
+  if (finding != nullptr && is_worth_a_search(profile)) *finding = first_finding(image.bytes);
   return result;
 }
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "core/base/memory.h"
-#include "core/process/modules.h"
 
 namespace commlens {
 namespace {
@@ -32,6 +32,14 @@ class Image {
       if (offset <= length && size <= length - offset) return reinterpret_cast<const char*>(address);
     }
     return nullptr;
+  }
+
+  // Returns how many bytes follow from `address` on in its segment.
+  std::uint64_t room(std::uint64_t address) const {
+    for (const auto& [begin, length] : segments_) {
+      if (address - begin <= length) return length - (address - begin);
+    }
+    return 0;
   }
 
   // Copies the `index`th T of the table at `table` to `value`; returns false past the object's end.
@@ -91,17 +99,36 @@ bool is_mpi_name(const char* name, std::size_t length) {
   return false;
 }
 
-// Returns the name of an undefined MPI symbol, or an empty string.
-std::string mpi_symbol(const Image& image, const Tables& tables, std::uint64_t index) {
-  ElfW(Sym) symbol;
-  if (!image.read(tables.symbols, index, symbol) || symbol.st_shndx != SHN_UNDEF) return {};
-  if (symbol.st_name >= tables.strings_size) return {};
-  const std::size_t most = std::min<std::uint64_t>(tables.strings_size - symbol.st_name, longest_name);
-  const char* const name = image.at(tables.strings + symbol.st_name, most);
-  if (name == nullptr || std::strchr("MPmp", name[0]) == nullptr) return {};
-  const std::size_t length = strnlen(name, most);
-  return length < most && is_mpi_name(name, length) ? std::string(name, length) : std::string();
-}
+// The names of an object.  Most of the symbols that its relocations refer to are none of MPI: that must be found fast.
+class Symbols {
+ public:
+  Symbols(const Image& image, const Tables& tables)
+      : symbols_(image.at(tables.symbols, 0)),
+        count_(image.room(tables.symbols) / sizeof(ElfW(Sym))),
+        strings_(image.at(tables.strings, tables.strings_size)),
+        strings_size_(tables.strings_size) {}
+
+  bool empty() const { return symbols_ == nullptr || strings_ == nullptr; }
+
+  // Returns the name of an undefined MPI symbol, or an empty string.
+  std::string_view undefined_mpi(std::uint64_t index) const {
+    if (index >= count_) return {};
+    ElfW(Sym) symbol;
+    std::memcpy(&symbol, symbols_ + index * sizeof symbol, sizeof symbol);
+    if (symbol.st_shndx != SHN_UNDEF || symbol.st_name >= strings_size_) return {};
+    const char* const name = strings_ + symbol.st_name;
+    if (name[0] != 'M' && name[0] != 'P' && name[0] != 'm' && name[0] != 'p') return {};
+    const std::size_t most = std::min<std::uint64_t>(strings_size_ - symbol.st_name, longest_name);
+    const std::size_t length = strnlen(name, most);
+    return length < most && is_mpi_name(name, length) ? std::string_view(name, length) : std::string_view();
+  }
+
+ private:
+  const char* symbols_;
+  std::uint64_t count_;
+  const char* strings_;
+  std::uint64_t strings_size_;
+};
 
 }  // namespace
 
@@ -111,7 +138,8 @@ std::vector<Import> imports_of(const dl_phdr_info& object) {
   const Image image(object);
   const Tables tables = tables_of(object, image);
   std::map<std::string, std::uint64_t> found;
-  if (tables.symbols == 0 || tables.strings == 0) return {};
+  const Symbols symbols(image, tables);
+  if (tables.symbols == 0 || tables.strings == 0 || symbols.empty()) return {};
   const auto look_at = [&](std::uint64_t table, std::uint64_t size, std::uint64_t first) {
     const char* const all = image.at(table, size);
     if (all == nullptr) return;
@@ -120,7 +148,7 @@ std::vector<Import> imports_of(const dl_phdr_info& object) {
       std::memcpy(&relocation, all + n * sizeof relocation, sizeof relocation);
       const std::uint64_t index = ELF64_R_SYM(relocation.r_info);
       if (index == 0) continue;
-      const std::string name = mpi_symbol(image, tables, index);
+      const std::string_view name = symbols.undefined_mpi(index);
       if (name.empty()) continue;
       std::uint64_t bound = 0;
       // The application may have protected this memory.
@@ -128,7 +156,7 @@ std::vector<Import> imports_of(const dl_phdr_info& object) {
       const bool is_inside = image.at(object.dlpi_addr + relocation.r_offset, sizeof bound) != nullptr;
       if (!is_inside || !read_memory(where, &bound, sizeof bound)) bound = 0;
       if (ELF64_R_TYPE(relocation.r_info) == R_X86_64_64) bound -= static_cast<std::uint64_t>(relocation.r_addend);
-      found.try_emplace(name, bound);
+      found.try_emplace(std::string(name), bound);
     }
   };
   look_at(tables.calls, tables.calls_size, 0);
@@ -139,7 +167,7 @@ std::vector<Import> imports_of(const dl_phdr_info& object) {
   return imports;
 }
 
-std::vector<Importer> loaded_importers() {
+std::vector<Importer> loaded_importers(const std::vector<Module>& modules) {
   const auto add = [](dl_phdr_info* object, std::size_t, void* out) {
     Importer importer{{}, object->dlpi_addr, 0, imports_of(*object)};
     if (!importer.imports.empty()) static_cast<std::vector<Importer>*>(out)->push_back(std::move(importer));
@@ -147,7 +175,7 @@ std::vector<Importer> loaded_importers() {
   };
   std::vector<Importer> importers;
   dl_iterate_phdr(add, &importers);
-  for (const Module& module : loaded_modules()) {
+  for (const Module& module : modules) {
     for (Importer& importer : importers) {
       if (importer.end != 0 || importer.begin != module.base) continue;
       importer = {module.path, module.begin, module.end, std::move(importer.imports)};

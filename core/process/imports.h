@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/process/modules.h"
+
 namespace commlens {
 
 // A name that a loaded object imports.
@@ -25,7 +27,7 @@ struct Importer {
 // Returns the MPI names that one object imports.  Reads only the object's tables in memory, within its segments.
 std::vector<Import> imports_of(const dl_phdr_info& object);
 
-// Returns all loaded objects that import an MPI name.
-std::vector<Importer> loaded_importers();
+// Returns all loaded objects that import an MPI name.  modules: loaded_modules().
+std::vector<Importer> loaded_importers(const std::vector<Module>& modules);
 
 }  // namespace commlens

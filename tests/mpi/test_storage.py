@@ -156,7 +156,7 @@ def test_no_more_room_while_arenas_grow(mpi: Mpi, place: Place, end: str) -> Non
 
 def test_no_room_for_a_profile_anywhere(mpi: Mpi, place: Place) -> None:
     """The arenas stay, and are all there is to know."""
-    with small(place, "64k", "out", "second"):
+    with small(place, "32k", "out", "second"):
         said = check_job(place.run(mpi, ["work", CALLS]))
         assert re.fullmatch(
             rf"commlens: no profile: cannot (create|write) {place.out}/x.db.tmp.\S+: {NO_SPACE}; "
@@ -362,7 +362,7 @@ def test_recover_and_merge_without_room(mpi: Mpi, place: Place) -> None:
     whole = Place(mpi.fresh("whole"))
     whole.run(mpi, ["work", CALLS], env={"COMMLENS_AGGREGATORS": "2"})
     directory = whole.out / "x.commlens"
-    with small(place, "64k", "out", "second"):
+    with small(place, "32k", "out", "second"):
         full, also_full = place.out / "y.db", place.second
         done = commlens("recover", "-o", full, place.arenas, env={"TMPDIR": str(also_full)})
         assert (done.returncode, done.stdout) == (2, "")
@@ -427,7 +427,7 @@ def test_looking_at_a_job_without_room_for_temporary_files(mpi: Mpi, command: st
     with job(mpi, "run") as running:
         running.wait_until_ready()
         options = ["-n", "1"] if command == "top" else []
-        with small_file_system(running.where) as full:
+        with small_file_system(running.where, "32k") as full:
             done = commlens(command, *options, running.arenas, env={"TMPDIR": str(full)})
             assert (done.returncode, done.stdout) == (2, "")
             assert re.fullmatch(

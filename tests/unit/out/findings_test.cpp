@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/out/findings.h"
 
+#include "generated/schema_sql.h"
 #include "tests/unit/check.h"
 #include "third_party/sqlite/sqlite3.h"
 
@@ -40,6 +41,7 @@ void fill(Sql& db, const char* waiting_ns) {
       "  time_max_ns INTEGER, bytes_sent INTEGER, bytes_received INTEGER, noncontiguous INTEGER);"
       "CREATE TABLE region (id INTEGER PRIMARY KEY, parent INTEGER, name TEXT);"
       "CREATE TABLE region_time (region INTEGER, rank INTEGER, time_ns INTEGER, mpi_ns INTEGER)");
+  db.run(views_sql);
   for (int rank = 0; rank < 3; ++rank) {
     const std::string ns = rank == 1 ? "0" : waiting_ns;
     db.run(("INSERT INTO rank VALUES (" + std::to_string(rank) + ", 'node0', 10000000000, " + ns + ", 1, 'finalized')")
