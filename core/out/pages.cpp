@@ -136,7 +136,7 @@ std::vector<Pages::Child> Pages::leaves_of(const Rows& rows) {
       cell = cell_of(rows, ++at);
     } else if (at + 1 == rows.count() && is_keyed) {  // no leaf is empty: the last but one goes up
       page_of.remove_last(before.size());
-      child.after = std::move(before);
+      child.after = before;
     }
     page_of.finish(page(number));
     leaves.push_back(std::move(child));

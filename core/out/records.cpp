@@ -46,8 +46,8 @@ Field take_field(const char*& types, const char*& body) {
     return {2, 0, text};
   }
   const int length = lengths[std::min<std::uint64_t>(type, 6)];
-  auto number = static_cast<std::uint64_t>(static_cast<signed char>(*body));
-  for (int i = 1; i < length; ++i) number = number << 8 | static_cast<unsigned char>(body[i]);
+  std::uint64_t number = (*body & 0x80) != 0 ? ~std::uint64_t{0} : 0;  // the highest bit is the sign
+  for (int i = 0; i < length; ++i) number = number << 8 | static_cast<unsigned char>(body[i]);
   body += length;
   return {1, static_cast<std::int64_t>(number), {}};
 }
