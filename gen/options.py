@@ -83,7 +83,9 @@ def page_text(spec: dict[str, Any]) -> str:
     lines = []
     for name, option in spec.items():
         kind = " or ".join(f"`{choice}`" for choice in choices(name, option)) or option["type"]
-        lines.append(f"| `{name}` | {kind} | `{option['default']}` | {option['doc']} |")
+        default = f"`{option['default']}`" if option["default"] else ""
+        doc = option["doc"].replace("*", "\\*")
+        lines.append(f"| `{name}` | {kind} | {default} | {doc} |")
     return f"""<!-- {MADE} -->
 # Options
 
@@ -93,7 +95,7 @@ without `COMMLENS_`; `#` begins a comment. commlens prints one warning about `CO
 page, and ignores them.
 
 number: a whole number, 0 or more. bool: `1`, `on`, `yes`, `true` or `0`, `off`, `no`, `false`. mode: permissions of a
-file in octal.
+file in octal. No default: empty.
 
 | variable | type | default | meaning |
 |---|---|---|---|

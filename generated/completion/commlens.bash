@@ -4,11 +4,11 @@
 _commlens() {
   local word=${COMP_WORDS[COMP_CWORD]} words=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "report explain html view ranks compare correlate chart regions metrics threads datatypes timeline history waits matrix algorithms tune place comms coverage sql schema symbols export overhead doctor self-test hang top recover merge clean help -h --help --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "report explain html view ranks compare correlate chart regions metrics threads datatypes timeline history waits matrix algorithms tune place comms coverage sql schema symbols export overhead doctor self-test hang top recover merge clean ingest fleet help -h --help --version" -- "$word")
     return
   fi
   case "${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD - 1]}" in
-    help\ *) words=(report explain html view ranks compare correlate chart regions metrics threads datatypes timeline history waits matrix algorithms tune place comms coverage sql schema symbols export overhead doctor self-test hang top recover merge clean) ;;
+    help\ *) words=(report explain html view ranks compare correlate chart regions metrics threads datatypes timeline history waits matrix algorithms tune place comms coverage sql schema symbols export overhead doctor self-test hang top recover merge clean ingest fleet) ;;
     "report --class") words=(p2p collective neighbor rma io completion comm other) ;;
     "report --sort") words=(time max avg calls sent received size name) ;;
     "report --by") words=(family comm-size op region) ;;
@@ -53,6 +53,7 @@ _commlens() {
     "overhead --format") words=(table csv json) ;;
     "doctor --format") words=(table csv json) ;;
     "self-test --format") words=(table csv json) ;;
+    "fleet --format") words=(table csv json) ;;
   esac
   [ ${#words[@]} -gt 0 ] || [[ $word != -* ]] || case ${COMP_WORDS[1]} in
     report) words=(-h --help --comm --comm-size --op --class --rank --size --time --all-ranks --members --callsites --flat --depth --wrapper --buckets --sort --reverse --top --by --waiting --unfold --at --between --format --sql) ;;
@@ -88,6 +89,8 @@ _commlens() {
     recover) words=(-h --help -o --output --job --list --user) ;;
     merge) words=(-h --help -o --output) ;;
     clean) words=(-h --help --yes --user --all-users) ;;
+    ingest) words=(-h --help --into --watch --every --cluster --codes --pseudonymise --accounting --make-up --compact) ;;
+    fleet) words=(-h --help --query --code --cluster --since --until --at --alert --html --job-page --personal --memory --threads --files --top --format --sql) ;;
   esac
   if [ ${#words[@]} -gt 0 ]; then
     mapfile -t COMPREPLY < <(compgen -W "${words[*]}" -- "$word")
