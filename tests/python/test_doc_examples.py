@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -167,3 +169,17 @@ def test_commands_options_and_variables_in_the_text_exist(page: Path) -> None:
             for name in (*param.opts, *param.secondary_opts)
         }
         assert {word for word in words[2:] if re.match(r"--?[a-z]", word)} <= known | {"--help"}, command
+
+
+def test_the_recorded_runs_are_those_that_the_tutorial_starts() -> None:
+    text = (DOCS / "guide" / "tutorial.md").read_text(encoding="utf-8")
+    started = dict(
+        re.findall(r"^    COMMLENS_OUTPUT=(\S+) mpirun .*commlens-run (lmp .*)$", text, re.MULTILINE)
+    )
+    assert started.keys() == {"before.db", "after.db"}
+    for name, command in started.items():
+        with closing(sqlite3.connect(f"file:{RECORDED / PROFILES[name]}?mode=ro", uri=True)) as profile:
+            recorded = profile.execute("SELECT value FROM meta WHERE key = 'command_line'").fetchone()
+        assert recorded == (command,)
+        given = shlex.split(command)[2]
+        assert (ROOT / "tools" / "demo" / given).is_file()
