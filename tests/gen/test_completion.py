@@ -100,7 +100,7 @@ def test_zsh_offers_all_commands_options_and_values() -> None:
     script = stubs
     for words in lines:
         script += f"words=({shlex.join(words)}); CURRENT={len(words)}; service=commlens\n"
-        script += f"source {FOLDER}/_commlens; print -r -- \"==\"\n"
+        script += f'source {FOLDER}/_commlens; print -r -- "=="\n'
     blocks = shell("zsh", "-f", "-c", script).split("==\n")
     assert {line.split(":")[0] for line in blocks[0].split("\n") if line} == {*COMMANDS, "help"}
     for block, (name, command) in zip(blocks[1:], COMMANDS.items()):
