@@ -106,8 +106,6 @@ install:     ## library, launcher and reader below PREFIX=/usr/local
 uninstall:   ## remove what make install put below PREFIX
 	@tools/uninstall.sh "$(PREFIX)"
 
-clean:       ## remove build/ and .venv
-	rm -rf build .venv
 wheels:      ## Python packages in dist/: source, reader, and the library for each interface of MPI (PROCESSORS=x86_64)
 	@tools/wheels.sh $(PROCESSORS)
 

@@ -128,6 +128,11 @@ def sweep(options: argparse.Namespace, wanted: Sequence[int]) -> dict[int, list[
     return found
 
 
+def rounds_of(number: int) -> str:
+    """Return the number of rounds in words."""
+    return "one round" if number == 1 else f"{number} rounds in turns"
+
+
 def main() -> None:
     """Run, print, and write the page if that is asked for."""
     parser = argparse.ArgumentParser(
@@ -148,7 +153,7 @@ def main() -> None:
     found = sweep(options, wanted)
     words = "\n".join(
         [
-            f"{options.mpi}, {options.ranks} ranks on this machine with {ROWS} rows each, {options.rounds} rounds in turns; "
+            f"{options.mpi}, {options.ranks} ranks on this machine with {ROWS} rows each, {rounds_of(options.rounds)}; "
             f"{options.name_us:g} µs for each operation on a name, {options.byte_ns:g} ns for each byte. {machine()}; load "
             f"of other work before {load:.0f}.",
             "",
