@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,11 +20,17 @@ std::vector<char> ops_of(const Profile& profile, Part part) {
   const auto use = [&used](std::uint32_t op) {
     if (op < used.size()) used[op] = 1;
   };
+  const bool is_whole = part == Part::whole;  // has all keys and communicators
   for (std::size_t i = 0; i < profile.keys.size(); ++i) {
-    if (profile.has_key[i] != 0) use(profile.keys[i].op);
+    if (is_whole || profile.has_key[i] != 0) use(profile.keys[i].op);
   }
   for (std::size_t i = 0; i < profile.comms.size(); ++i) {
-    if (profile.has_comm[i] != 0) use(profile.comms[i].op);
+    if (is_whole || profile.has_comm[i] != 0) use(profile.comms[i].op);
+  }
+  for (const Profile::Slice& slice : profile.slices) use(slice.op);
+  for (const Profile::DatatypeRow& row : profile.datatype_rows) use(row.op);
+  for (const Profile::Line& line : profile.lines) {
+    if (line.op >= 0) use(static_cast<std::uint32_t>(line.op));
   }
   for (const Profile::LastCall& place : profile.last_calls) use(place.op);
   for (const WaitingRow& row : profile.waiting) use(row.op);  // also of receivers elsewhere that waited for these ranks

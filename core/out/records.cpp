@@ -177,8 +177,8 @@ std::string_view Rows::record(std::size_t i) const {
 }
 
 void Rows::clear() {
-  bytes_ = {};
-  starts_ = {};
+  std::string().swap(bytes_);  // an assignment would keep the memory
+  std::vector<std::size_t>().swap(starts_);
 }
 
 int Rows::compare(std::size_t i, std::size_t j) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -165,7 +166,11 @@ Stored store(const Profile& profile, const Meta& meta, const std::string& name, 
       result.path = second.path;
     }
   }
-  if (finding != nullptr && is_worth_a_search(profile)) *finding = first_finding(image.bytes);
+  try {
+    if (finding != nullptr && is_worth_a_search(profile)) *finding = first_finding(image.bytes);
+  } catch (const std::exception&) {
+    return result;  // no memory for the search: the profile is stored all the same
+  }
   return result;
 }
 

@@ -38,7 +38,7 @@ def test_no_file_of_the_package_takes_the_name_of_a_function() -> None:
 
 
 def test_every_folder_of_the_package_is_one_that_is_installed() -> None:
-    # setuptools finds those with __init__.py ([tool.setuptools.packages.find] in pyproject.toml) and leaves out others.
+    # A folder without __init__.py is a namespace package, which other tools may leave out.
     folders = {path.parent for path in (ROOT / "python/commlens").rglob("*.py")}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 

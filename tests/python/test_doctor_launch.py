@@ -354,7 +354,8 @@ def test_clocks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment.clock().state == "warning"
 
 
-def test_clocks_of_other_processors(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("world")
+def test_clocks_of_other_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     assert (environment.clock().state, environment.clock().text) == ("ok", "the counter of the processor")
     monkeypatch.setattr("platform.machine", lambda: "riscv64")

@@ -359,16 +359,48 @@ def test_profiles_that_appear_in_a_folder_are_read_until_the_command_is_ended(tm
         "0.1",
     ]
     with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True) as watching:
-        for number in (2, 3):
-            wait_for(tmp_path / "set", number)
-            late = builder(number).write(tmp_path / "late.db")
-            os.utime(late, (10**9, 10**9))
-            late.rename(folder / f"job{number}.db")
-        wait_for(tmp_path / "set", 4)
-        watching.terminate()
-        assert watching.stdout is not None
-        assert watching.stdout.read() == "profiles: 4 new, 0 known before, 0 refused\n"
+        try:
+            for number in (2, 3):
+                wait_for(tmp_path / "set", number)
+                late = builder(number).write(tmp_path / "late.db")
+                os.utime(late, (10**9, 10**9))
+                late.rename(folder / f"job{number}.db")
+            wait_for(tmp_path / "set", 4)
+            watching.terminate()
+            assert watching.stdout is not None
+            assert watching.stdout.read() == "profiles: 4 new, 0 known before, 0 refused\n"
+        finally:
+            watching.kill()  # where an assertion fails; otherwise it has ended
     assert watching.returncode == 0
+
+
+def test_a_copy_in_one_call_and_an_idle_writer_add_nothing_twice_and_lose_nothing(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = builder(1).write(tmp_path / "a.db")
+    (tmp_path / "b.db").write_bytes(one.read_bytes())
+    done = run("ingest", tmp_path / "a.db", tmp_path / "b.db", "--into", tmp_path / "set")
+    assert done.stdout == "profiles: 1 new, 1 known before, 0 refused\n"
+    once = run("ingest", tmp_path / "a.db", "--into", tmp_path / "single")
+    assert once.exit_code == 0
+    for table in ("operation", "comm_family", "job"):
+        assert len(rows_of(tmp_path / "set", table)) == len(rows_of(tmp_path / "single", table)), table
+    # The commits that an idle writer has not seen are gone; the checkpoint has them.
+    monkeypatch.setattr("commlens.fleet.log.CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr("commlens.fleet.log.KEPT_COMMITS", 0)
+    monkeypatch.setattr("commlens.fleet.log.KEPT_S", -1)
+    idle = Log.create(tmp_path / "set")
+    state = idle.read()
+    for number in range(2, 7):
+        assert (
+            run(
+                "ingest", builder(number).write(tmp_path / f"{number}.db"), "--into", tmp_path / "set"
+            ).exit_code
+            == 0
+        )
+    idle.follow(state)
+    assert (state.number, set(state.files)) == (idle.read().number, set(idle.read().files))
+    assert state.number > 4
 
 
 def wait_for(dataset: Path, jobs: int) -> None:

@@ -6,13 +6,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
-import tomllib
 from build_profile import ProfileBuilder
 from conftest import Run
 
 from commlens.reports.communicators import MPISEE_LETTERS, with_letters_of_mpisee
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 CALLS = Path(__file__).resolve().parents[2] / "spec" / "calls.toml"
 OF_MPISEE = {

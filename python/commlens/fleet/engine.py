@@ -64,7 +64,7 @@ class Engine(Protocol):
 
 
 def quoted(text: str) -> str:
-    """Return a text as SQL; Spark and DuckDB agree only on texts without a backslash.
+    """Return a text as SQL.
 
     >>> quoted("it's")
     "'it''s'"

@@ -97,6 +97,7 @@ class Ingest:
         self._rows = 0
         self._since = time.monotonic()
         self._files: set[int] | None = None
+        self._jobs: set[int] = set()  # of the batch
 
     def _is_known(self, file_id: int) -> bool:
         """Return whether a file was read or refused before and has not changed since."""
@@ -123,6 +124,11 @@ class Ingest:
         assert self._files is not None
         self._files.add(origin.file_id)
         rows, reason = rows_of(path, origin)
+        jobs = {row[0] for row in rows.get("job", ())}
+        if jobs & self._jobs:  # a copy of a profile of this batch
+            self.counts.known += 1
+            return
+        self._jobs |= jobs
         if reason:
             self._refuse(path, reason)
             rows = {"refused": [self._refusal(origin, reason)]}
@@ -168,6 +174,7 @@ class Ingest:
             self.counts.added += added
             self.counts.known += jobs - added
             self._batch = {name: [] for name in TABLES}
+            self._jobs.clear()
             self._rows = 0
             self._dataset.compact()
         self._since = time.monotonic()
@@ -189,6 +196,12 @@ def rows_of(path: Path, origin: Origin) -> tuple[Rows, str]:
             return {}, f"cannot be read: {type(error).__name__}: {error}"
 
 
+def state_of(path: Path) -> tuple[int, int]:
+    """Return the bytes of a profile and when it changed, in ns; of a profile that is a folder, those of its files."""
+    every = [one.stat() for one in (path, *(path.iterdir() if path.is_dir() else ()))]
+    return sum(facts.st_size for facts in every), max(facts.st_mtime_ns for facts in every)
+
+
 def watch(ingest: Ingest, folders: Sequence[Path], every_s: float, is_over: Callable[[], bool]) -> None:
     """Read the profiles that appear in folders until `is_over`; a look at the folders every `every_s` seconds."""
     seen: dict[Path, tuple[int, int]] = {}
@@ -196,9 +209,8 @@ def watch(ingest: Ingest, folders: Sequence[Path], every_s: float, is_over: Call
         for folder in folders:
             for path in profiles_in(folder):
                 with suppress(OSError):
-                    facts = path.stat()
-                    state = (facts.st_size, facts.st_mtime_ns)
-                    if seen.get(path) == state or time.time() - facts.st_mtime < SETTLED_S:
+                    state = state_of(path)
+                    if seen.get(path) == state or time.time() - state[1] / 1e9 < SETTLED_S:
                         continue
                     seen[path] = state
                     ingest.read(path)

@@ -71,6 +71,10 @@ class State:
         """Return the files of a table, in the order of their paths."""
         return [self.files[path] for path in sorted(self.files) if self.files[path].table == table]
 
+    def become(self, other: State) -> None:
+        """Take over another state."""
+        self.number, self.files, self.removed = other.number, other.files, other.removed
+
     def apply(self, number: int, added: Iterable[DataFile], removed: Iterable[str], at: float) -> None:
         """Apply a commit."""
         self.number = number
@@ -140,6 +144,8 @@ class Log:
                 if any(
                     path.name != FOLDER and not path.name.startswith(f"{HEAD}.") for path in root.iterdir()
                 ):
+                    if head.exists():  # another writer has made it meanwhile
+                        return Log(root)
                     raise CommlensError(f"{root}: neither a dataset nor an empty folder")
                 (root / FOLDER).mkdir(exist_ok=True)
                 temporary = root / f"{HEAD}.{secrets.token_hex(8)}"
@@ -180,12 +186,20 @@ class Log:
             raise CommlensError(f"{self.folder}: cannot be read: {error.strerror}") from None
 
     def follow(self, state: State) -> None:
-        """Bring a state up to date: apply the commits after it."""
+        """Bring a state up to date: apply the commits after it.
+
+        The commits that a checkpoint makes superfluous are deleted after a while; a writer that did nothing meanwhile
+        continues with the checkpoint.
+        """
         while True:
             try:
                 self._apply(state, state.number + 1)
             except FileNotFoundError:
-                return
+                names = filter(None, map(NAME.fullmatch, self._names()))
+                newest = max((int(match[1]) for match in names if match[2] == "checkpoint"), default=0)
+                if newest <= state.number:
+                    return
+                state.become(self._checkpoint(newest))
 
     def path_of(self, number: int) -> Path:
         """Return the file of a commit."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The questions to a dataset: each is one SQL view in a file of its own, for DuckDB and for Spark."""
+"""The questions to a dataset: each is one SQL view in a file of its own, for DuckDB."""
 
 from __future__ import annotations
 
