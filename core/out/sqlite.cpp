@@ -62,7 +62,7 @@ struct Image {
 // have no views.
 template <class Fill>
 Image built(Part part, Fill fill) {
-  constexpr std::size_t small = 100 * 1024, large = 1024 * 1024;
+  constexpr std::size_t kibibyte = 1024, small = 100 * kibibyte, large = 1024 * kibibyte;
   Database db;
   fill(db);
   const std::size_t bytes = db.bytes();
