@@ -51,7 +51,9 @@ class View:
 
 @contextmanager
 def viewing(profile: Path) -> Iterator[View]:
-    command = [sys.executable, "-m", "commlens", "view", str(profile)]
+    # A shell starts what runs in the background with SIGINT ignored, and so what that starts.
+    default = ["env", "--default-signal=INT"]
+    command = [*default, sys.executable, "-m", "commlens", "view", str(profile)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield View(process)
