@@ -19,7 +19,7 @@ manifest() {
   local folder
   folder=$(realpath "$prefix")
   {
-    printf '%s\n' bin/commlens lib/commlens/python
+    printf '%s\n' bin/commlens lib/commlens/python share/commlens/python # with what Python has compiled
     awk -v "folder=$folder/" 'index($0, folder) == 1 { print substr($0, length(folder) + 1) }' \
       build/release/install_manifest.txt
   } >"$prefix/lib/commlens/manifest"
