@@ -114,7 +114,7 @@ def replacing(path: Path) -> Iterator[Path]:
             if state_of(real.stat()) != state_of(facts):
                 raise CommlensError(f"{path}: was changed by another process meanwhile; try again")
             copy.replace(real)
-        _store_folder(real.parent)
+        sync_folder(real.parent)
     except OSError as error:
         raise CommlensError(f"{path}: cannot be changed: {error.strerror or error}") from None
 
@@ -124,7 +124,7 @@ def state_of(facts: os.stat_result) -> tuple[int, int, int, int]:
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
-def _store_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Write the entries of a folder to the disk; some file systems do not support that."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -15,9 +15,10 @@ from typing import Any
 from urllib.parse import quote
 
 from commlens.base.errors import CommlensError
+from commlens.base.outputs import sync_folder
 from commlens.base.packages import load
 from commlens.fleet._dataset import TABLES
-from commlens.fleet.log import DataFile, sync_folder
+from commlens.fleet.log import DataFile
 
 ROWS_AT_ONCE = 1 << 17
 """Rows of a row group, and about the most that are in memory while files are put together."""

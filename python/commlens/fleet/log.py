@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from commlens.base.errors import CommlensError
-from commlens.base.outputs import NO_LINKS
+from commlens.base.outputs import NO_LINKS, sync_folder
 from commlens.fleet._dataset import TABLES, VERSION
 
 HEAD = "commlens-dataset.json"
@@ -91,16 +91,6 @@ def store(path: Path, content: Mapping[str, Any]) -> None:
         json.dump(content, file)
         file.flush()
         os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Write the entries of a folder to the disk; some file systems do not support that."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 class Log:
