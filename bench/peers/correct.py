@@ -196,7 +196,10 @@ def truth_of(case: Case, mpi: str, folder: Path) -> Truth:
 
 
 TRIES = 3
-"""Open MPI 4.1 crashes seldom at the start of a job on a busy machine, with the witness as without."""
+"""How often a case is run before its failure counts.
+
+With Open MPI 4.1 on a busy machine, a run under the witness crashed once; why is not known.
+"""
 
 
 def witnessed(case: Case, mpi: str, folder: Path) -> Truth:

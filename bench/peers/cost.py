@@ -109,7 +109,7 @@ def measured(
         shutil.rmtree(folder)
         own = [word.replace(str(folder), "WORK") for word in words]
         return {"tool": name, "failure": failure, "command": runs.shown(own)}
-    # Some tools write into the current folder, whatever they are told; the stopwatch's own files are not theirs.
+    # Some tools write into the current folder whatever their options say. The stopwatch's files are not theirs.
     size = sum(
         path.lstat().st_size
         for path in folder.rglob("*")

@@ -20,6 +20,12 @@ CALLS = output.read_toml("spec/calls.toml")
 FORMS = standard_forms()
 
 
+def column(spec: dict[str, Any], table: str, name: str) -> dict[str, Any]:
+    """Return one column of a table."""
+    found: dict[str, Any] = next(c for c in spec["table"][table]["columns"] if c["name"] == name)
+    return found
+
+
 @pytest.fixture
 def spec() -> dict[str, Any]:
     """Return spec/calls.toml, for a test to spoil."""

@@ -8,17 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from conftest import column
 
 import dataset
 import output
 
 DATASET, CODES = output.read_toml(dataset.SPEC), output.read_toml(dataset.CODES)
-
-
-def column(spec: dict[str, Any], table: str, name: str) -> dict[str, Any]:
-    """Return one column of a table."""
-    found: dict[str, Any] = next(c for c in spec["table"][table]["columns"] if c["name"] == name)
-    return found
 
 
 SPOIL: dict[str, Callable[[dict[str, Any]], object]] = {

@@ -8,17 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from conftest import column
 
 import output
 import schema
 
 SCHEMA = output.read_toml("spec/schema.toml")
-
-
-def column(spec: dict[str, Any], table: str, name: str) -> dict[str, Any]:
-    """Return one column of a table."""
-    found: dict[str, Any] = next(c for c in spec["table"][table]["columns"] if c["name"] == name)
-    return found
 
 
 SPOIL: dict[str, Callable[[dict[str, Any]], object]] = {

@@ -62,14 +62,14 @@ class Dataset:
         return found
 
     def _new(self, rows: Rows) -> tuple[dict[str, list[tuple[Any, ...]]], bool]:
-        """Return the rows that the dataset lacks, and whether it lacks all of them."""
+        """Return the rows that are not in the dataset yet, and whether that is all of them."""
         found: dict[str, list[tuple[Any, ...]]] = {}
         of_table: dict[str, set[int]] = {}
         for table, column in IDENTITIES.items():
             if rows.get(table):
                 known = self.known(table)
                 at = [c.name for c in TABLES[table].columns].index(column)
-                # A batch may have one job twice.
+                # A batch may have a row twice. Of a job, the caller has all rows once: they name only their job.
                 first = {row[at]: row for row in reversed(rows[table]) if row[at] not in known}
                 found[table] = list(reversed(first.values()))
                 of_table[table] = set(first)
