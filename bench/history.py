@@ -50,9 +50,11 @@ def run(program: Path, ranks: int, seconds: int, every: int, folder: Path) -> tu
     spent, memory = 0.0, 0
     with (folder / "output").open("w+") as output:
         job = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output)
+        recorder = None
         while job.poll() is None:
             time.sleep(0.1)
-            recorder = recorder_of(folder) if every else None
+            if every and recorder is None:  # once: reading all of /proc takes time from the ranks
+                recorder = recorder_of(folder)
             with suppress(OSError):
                 if recorder is not None:
                     fields = (recorder / "stat").read_text().rpartition(")")[2].split()

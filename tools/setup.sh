@@ -91,6 +91,7 @@ test    nwchem-openmpi      has nwchem.openmpi
 test    scalapack-mpi-test  packaged scalapack-mpi-test
 test    libtrilinos-kokkos-dev packaged libtrilinos-kokkos-dev
 test    libomp5-14          packaged libomp5-14
+test    libpfm4             packaged libpfm4
 proof   python3-h5py-mpi    packaged python3-h5py-mpi
 proof   python3-petsc4py-real packaged python3-petsc4py-real
 proof   libfftw3-mpi-dev    packaged libfftw3-mpi-dev

@@ -10,43 +10,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "core/base/processor.h"
 
 namespace commlens {
 namespace {
-
-// The names that perf(1) uses.
-const Event known_events[] = {
-    {"cycles", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false, false},
-    {"instructions", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, false, false},
-    {"cache-references", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, false, false},
-    {"cache-misses", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, false, false},
-    {"branches", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, false, false},
-    {"branch-misses", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, false, false},
-    {"bus-cycles", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES, false, false},
-    {"ref-cycles", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, false, false},
-    {"stalled-cycles-frontend", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, false, false},
-    {"stalled-cycles-backend", "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND, false, false},
-    {"task-clock", "ns", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, true, false},
-    {"page-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true, false},
-    {"minor-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN, true, false},
-    {"major-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, true, false},
-    {"context-switches", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, true, true},
-    {"cpu-migrations", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, true, true},
-    {"alignment-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS, true, false},
-    {"emulation-faults", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS, true, false},
-};
-
-// A raw event: r and the number of the event in hexadecimal, as in the manual of the processor.
-bool is_raw(const std::string& name, std::uint64_t& config) {
-  if (name.size() < 2 || name.size() > 17 || name[0] != 'r') return false;
-  if (name.find_first_not_of("0123456789abcdefABCDEF", 1) != std::string::npos) return false;
-  config = std::strtoull(name.c_str() + 1, nullptr, 16);
-  return true;
-}
 
 // Files of ours have high numbers: a program may expect that the next file that it opens gets the lowest, and one that
 // closes what it has not opened is unlikely to get such a number for a file of its own.  Returns a number below 0 if
@@ -124,29 +93,6 @@ bool read_page(const EventKernel& kernel, const perf_event_mmap_page& page, Page
 
 const EventKernel linux_events = {open_here, read_file, map_page, close_file, processor_counter, processor_ticks};
 
-std::vector<Event> events_of(const std::string& list, std::vector<std::string>& unknown) {
-  std::vector<Event> events;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    std::string name = list.substr(at, end - at);
-    at = end + 1;
-    name.erase(0, name.find_first_not_of(" \t"));
-    name.erase(name.find_last_not_of(" \t") + 1);
-    const auto is_named = [&name](const Event& event) { return event.name == name; };
-    if (name.empty() || std::any_of(events.begin(), events.end(), is_named)) continue;
-    const auto* const known = std::find_if(std::begin(known_events), std::end(known_events), is_named);
-    std::uint64_t config = 0;
-    if (known != std::end(known_events)) {
-      events.push_back(*known);
-    } else if (is_raw(name, config)) {
-      events.push_back({name, "", PERF_TYPE_RAW, config, false, false});
-    } else {
-      unknown.push_back(name);
-    }
-  }
-  return events;
-}
-
 // Events of the processor are counted in user mode only: then the kernel needs no permission for it, and the counts do
 // not depend on whether it gives one.  Page faults and switches occur in the kernel, or on the way to it.
 int EventReader::open_event(const Event& event, int group) const noexcept {
@@ -155,6 +101,8 @@ int EventReader::open_event(const Event& event, int group) const noexcept {
   attributes.size = sizeof attributes;
   attributes.type = event.type;
   attributes.config = event.config;
+  attributes.config1 = event.config1;
+  attributes.config2 = event.config2;
   attributes.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
   attributes.exclude_hv = 1;
   attributes.exclude_kernel = event.is_software ? 0 : 1;

@@ -15,13 +15,16 @@ struct Event {
   std::string name;
   const char* unit;  // "ns", or empty for a number of events
   std::uint32_t type;
-  std::uint64_t config;
+  std::uint64_t config, config1, config2;
   bool is_software;   // the kernel counts it: nothing limits how many of them are counted at a time
   bool is_of_kernel;  // occurs in the kernel only
 };
 
 // Returns the events that a list of names selects, separated by commas.  unknown: the names that are no events.
+// Names that are neither ours nor raw are those of libpfm4, if it is installed.
 std::vector<Event> events_of(const std::string& list, std::vector<std::string>& unknown);
+// Whether libpfm4 is installed.  Opens it.
+bool events_have_library() noexcept;
 
 // A count, and for how many nanoseconds it could have been counted and was.  If a processor has too few counters, the
 // kernel takes turns: `running` is then less than `enabled`.

@@ -52,6 +52,7 @@ std::string reason_of(int error) {
     case ENODEV:
     case ENXIO:
     case EOPNOTSUPP: return "this machine does not have them";
+    case EINVAL: return "the kernel does not count them by thread";
     case ENOSYS: return "this kernel does not count them";
     case ENOSPC: return "more than " + std::to_string(EventReader::most) + " at a time";
     case EMFILE: return "too many open files";
@@ -107,7 +108,10 @@ void choose_events(const std::string& list, const EventKernel& kernel) {
   std::vector<Event> wanted = events_of(list, unknown);
   std::vector<std::pair<std::string, std::string>> refused;
   refused.reserve(unknown.size());
-  for (const std::string& name : unknown) refused.emplace_back(name, "no name of an event");
+  for (const std::string& name : unknown)
+    refused.emplace_back(name, events_have_library()
+                                   ? "no name of an event of this processor"
+                                   : "no name of an event; libpfm4, which knows more, is not installed");
   EventReader trial;
   const std::vector<int> errors = trial.open(wanted, kernel);
   trial.close();

@@ -17,7 +17,7 @@
 namespace commlens::simulated {
 
 struct File {
-  std::uint64_t config;
+  std::uint64_t config, config1;
   std::uint32_t type;
   int leader;
   std::uint64_t count;
@@ -45,7 +45,8 @@ inline int open(perf_event_attr& attributes, int group) noexcept {
   const auto members =
       std::count_if(state.files.begin(), state.files.end(), [leader](const File& f) { return f.leader == leader; });
   if (attributes.type != PERF_TYPE_SOFTWARE && static_cast<std::size_t>(members) == state.counters) return -EINVAL;
-  state.files.push_back({attributes.config, attributes.type, leader, 0, attributes.exclude_kernel != 0});
+  state.files.push_back(
+      {attributes.config, attributes.config1, attributes.type, leader, 0, attributes.exclude_kernel != 0});
   return file;
 }
 
