@@ -211,7 +211,7 @@ def wrap_file(klass: str, exported: list[Wrapped]) -> str:
             plain = f"&plain_{name}<Entry::mpi, false>, &plain_{name}<Entry::mpi, true>"
             by_mpi = f"chosen({plain}, {by_mpi})"
         table.append(f"  wrap(wrappers, {w.slot}, {by_mpi}, &wrap_{name}<Entry::pmpi>);")
-    parts.append(f"}}  // namespace\n\nvoid wrap_{klass}(void* wrappers[]) noexcept {{")
+    parts.append(f"}}  // namespace\n\n[[gnu::cold]] void wrap_{klass}(void* wrappers[]) noexcept {{")
     parts.append("\n".join(table))
     parts.append("}\n\n}  // namespace commlens\n")
     return "\n".join(parts)

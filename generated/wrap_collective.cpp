@@ -2281,7 +2281,7 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
 
 }  // namespace
 
-void wrap_collective(void* wrappers[]) noexcept {
+[[gnu::cold]] void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 6, chosen(&plain_MPI_Allgather<Entry::mpi, false>, &plain_MPI_Allgather<Entry::mpi, true>, &wrap_MPI_Allgather<Entry::mpi>), &wrap_MPI_Allgather<Entry::pmpi>);
   wrap(wrappers, 7, &wrap_MPI_Allgather_c<Entry::mpi>, &wrap_MPI_Allgather_c<Entry::pmpi>);
   wrap(wrappers, 8, &wrap_MPI_Allgather_init<Entry::mpi>, &wrap_MPI_Allgather_init<Entry::pmpi>);

@@ -484,7 +484,7 @@ int wrap_MPI_Unpublish_name(const char* service_name, MPI_Info info, const char*
 
 }  // namespace
 
-void wrap_comm(void* wrappers[]) noexcept {
+[[gnu::cold]] void wrap_comm(void* wrappers[]) noexcept {
   wrap(wrappers, 52, &wrap_MPI_Cart_create<Entry::mpi>, &wrap_MPI_Cart_create<Entry::pmpi>);
   wrap(wrappers, 57, &wrap_MPI_Cart_sub<Entry::mpi>, &wrap_MPI_Cart_sub<Entry::pmpi>);
   wrap(wrappers, 59, &wrap_MPI_Close_port<Entry::mpi>, &wrap_MPI_Close_port<Entry::pmpi>);

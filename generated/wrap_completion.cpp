@@ -89,7 +89,7 @@ int wrap_MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcoun
 
 }  // namespace
 
-void wrap_completion(void* wrappers[]) noexcept {
+[[gnu::cold]] void wrap_completion(void* wrappers[]) noexcept {
   wrap(wrappers, 402, &wrap_MPI_Request_free<Entry::mpi>, &wrap_MPI_Request_free<Entry::pmpi>);
   wrap(wrappers, 403, &wrap_MPI_Request_get_status<Entry::mpi>, &wrap_MPI_Request_get_status<Entry::pmpi>);
   wrap(wrappers, 404, &wrap_MPI_Request_get_status_all<Entry::mpi>, &wrap_MPI_Request_get_status_all<Entry::pmpi>);

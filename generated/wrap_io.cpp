@@ -2208,7 +2208,7 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
 
 }  // namespace
 
-void wrap_io(void* wrappers[]) noexcept {
+[[gnu::cold]] void wrap_io(void* wrappers[]) noexcept {
   wrap(wrappers, 118, &wrap_MPI_File_close<Entry::mpi>, &wrap_MPI_File_close<Entry::pmpi>);
   wrap(wrappers, 120, &wrap_MPI_File_delete<Entry::mpi>, &wrap_MPI_File_delete<Entry::pmpi>);
   wrap(wrappers, 121, chosen(&plain_MPI_File_get_amode<Entry::mpi, false>, &plain_MPI_File_get_amode<Entry::mpi, true>, &wrap_MPI_File_get_amode<Entry::mpi>), &wrap_MPI_File_get_amode<Entry::pmpi>);

@@ -523,7 +523,7 @@ int wrap_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count send
 
 }  // namespace
 
-void wrap_neighbor(void* wrappers[]) noexcept {
+[[gnu::cold]] void wrap_neighbor(void* wrappers[]) noexcept {
   wrap(wrappers, 274, &wrap_MPI_Ineighbor_allgather<Entry::mpi>, &wrap_MPI_Ineighbor_allgather<Entry::pmpi>);
   wrap(wrappers, 275, &wrap_MPI_Ineighbor_allgather_c<Entry::mpi>, &wrap_MPI_Ineighbor_allgather_c<Entry::pmpi>);
   wrap(wrappers, 276, &wrap_MPI_Ineighbor_allgatherv<Entry::mpi>, &wrap_MPI_Ineighbor_allgatherv<Entry::pmpi>);

@@ -3738,7 +3738,7 @@ int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint*
 
 }  // namespace
 
-void wrap_other(void* wrappers[]) noexcept {
+[[gnu::cold]] void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 0, &wrap_MPI_Abort<Entry::mpi>, &wrap_MPI_Abort<Entry::pmpi>);
   wrap(wrappers, 3, &wrap_MPI_Add_error_class<Entry::mpi>, &wrap_MPI_Add_error_class<Entry::pmpi>);
   wrap(wrappers, 4, &wrap_MPI_Add_error_code<Entry::mpi>, &wrap_MPI_Add_error_code<Entry::pmpi>);

@@ -1413,7 +1413,7 @@ int wrap_MPI_Startall(int count, MPI_Request array_of_requests[]) {
 
 }  // namespace
 
-void wrap_p2p(void* wrappers[]) noexcept {
+[[gnu::cold]] void wrap_p2p(void* wrappers[]) noexcept {
   wrap(wrappers, 40, chosen(&plain_MPI_Bsend<Entry::mpi, false>, &plain_MPI_Bsend<Entry::mpi, true>, &wrap_MPI_Bsend<Entry::mpi>), &wrap_MPI_Bsend<Entry::pmpi>);
   wrap(wrappers, 41, &wrap_MPI_Bsend_c<Entry::mpi>, &wrap_MPI_Bsend_c<Entry::pmpi>);
   wrap(wrappers, 42, &wrap_MPI_Bsend_init<Entry::mpi>, &wrap_MPI_Bsend_init<Entry::pmpi>);

@@ -1156,7 +1156,7 @@ int plain_MPI_Win_wait(MPI_Win win) {
 
 }  // namespace
 
-void wrap_rma(void* wrappers[]) noexcept {
+[[gnu::cold]] void wrap_rma(void* wrappers[]) noexcept {
   wrap(wrappers, 1, chosen(&plain_MPI_Accumulate<Entry::mpi, false>, &plain_MPI_Accumulate<Entry::mpi, true>, &wrap_MPI_Accumulate<Entry::mpi>), &wrap_MPI_Accumulate<Entry::pmpi>);
   wrap(wrappers, 2, &wrap_MPI_Accumulate_c<Entry::mpi>, &wrap_MPI_Accumulate_c<Entry::pmpi>);
   wrap(wrappers, 103, chosen(&plain_MPI_Compare_and_swap<Entry::mpi, false>, &plain_MPI_Compare_and_swap<Entry::mpi, true>, &wrap_MPI_Compare_and_swap<Entry::mpi>), &wrap_MPI_Compare_and_swap<Entry::pmpi>);

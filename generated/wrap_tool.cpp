@@ -146,7 +146,7 @@ int wrap_MPI_T_pvar_write(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handl
 
 }  // namespace
 
-void wrap_tool(void* wrappers[]) noexcept {
+[[gnu::cold]] void wrap_tool(void* wrappers[]) noexcept {
   wrap(wrappers, 469, &wrap_MPI_T_category_get_categories<Entry::mpi>, &wrap_MPI_T_category_get_categories<Entry::pmpi>);
   wrap(wrappers, 470, &wrap_MPI_T_category_get_cvars<Entry::mpi>, &wrap_MPI_T_category_get_cvars<Entry::pmpi>);
   wrap(wrappers, 471, &wrap_MPI_T_category_get_events<Entry::mpi>, &wrap_MPI_T_category_get_events<Entry::pmpi>);

@@ -56,7 +56,7 @@ bool reserve(int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept {
   } while (result != 0 && errno == EINTR);
   if (result == 0) return true;
   if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
-  constexpr std::size_t block = 64 << 10;
+  constexpr std::size_t block = 8 << 10;
   static const char zeros[block] = {};
   for (std::uint64_t done = 0; done < bytes;) {
     const std::size_t some = std::min<std::uint64_t>(block, bytes - done);

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
-#include <sstream>
 
 #include "core/base/config_file.h"
 #include "generated/procedures.h"
@@ -41,8 +40,14 @@ bool may_be_set(const std::string& name) {
 }
 
 std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream in(line);
-  return {std::istream_iterator<std::string>(in), {}};
+  static const char* const blanks = " \t\n\v\f\r";
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; (begin = line.find_first_not_of(blanks, begin)) != std::string::npos;) {
+    const std::size_t end = std::min(line.find_first_of(blanks, begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = end;
+  }
+  return words;
 }
 
 // Parses a whole number; false if the text is none, or larger than `most`.
