@@ -426,20 +426,11 @@ def test_what_was_measured_before_a_signal_is_kept(workplace: Path, number: sign
         "#!/bin/sh\nshift 2\ncase $2 in */2-*) sleep 60 & trap 'touch ended; kill $!; exit 1' TERM; touch runs; wait;; esac\n"
         'exec "$@"\n'
     )
-    command = [
-        sys.executable,
-        "-m",
-        "commlens",
-        "overhead",
-        "--tool",
-        "t=libtool.so",
-        "--to",
-        "raw.csv",
-        *LAUNCH,
-    ]
     wrap = "import sys; from pathlib import Path; from commlens.overhead import legs\n"
     wrap += "legs.find_stopwatch = lambda: Path('/dev/null')\nfrom commlens.__main__ import main; main()"
-    command[1:3] = ["-c", wrap]
+    # A shell starts what runs in the background with SIGINT ignored, and so what that starts.
+    python = ["env", "--default-signal=INT", sys.executable, "-c", wrap]
+    command = [*python, "overhead", "--tool", "t=libtool.so", "--to", "raw.csv", *LAUNCH]
     environment = {**os.environ, "PYTHONPATH": str(Path(legs.__file__).parents[2])}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
