@@ -15,10 +15,10 @@ mkdir -p "$results"
 cases=() # options that choose cases of the tests with MPI
 failed=()
 fail() { failed+=("$@"); }
-# Tests run in parallel.  An MPI test keeps less than one processor busy, because it often waits for its launcher.
+# Tests run in parallel.  An MPI test keeps half a processor busy, because it often waits for its launcher.
 workers=$(nproc)
 ((workers <= 8)) || workers=8
-mpi_workers=$((workers * 3 / 2))
+mpi_workers=$((workers * 2))
 # Containers often forbid Python to keep what it has compiled; tests start it thousands of times.
 unset PYTHONDONTWRITEBYTECODE
 
