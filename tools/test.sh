@@ -89,7 +89,7 @@ other_mpis() {
     place tune_mpich tune_intel self_test; do
     files+=("tests/mpi/test_$name.py")
   done
-  COMMLENS_TEST_MPI=openmpi5,mpich5,mpich5-abi,intel,intel-abi python_tests mpi-others "${files[@]}" \
+  COMMLENS_TEST_MPI=openmpi5,mpich5,mpich5-abi,intel,intel-abi workers=$mpi_workers python_tests mpi-others "${files[@]}" \
     -k 'not 16 and not 64 and not twenty_thousand and not from_fortran and not ((test_communicators.py or test_hosts.py) and intel) and (another_mpi or not test_faults.py)'
 }
 
