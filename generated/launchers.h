@@ -17,6 +17,9 @@
 // Variables that together distinguish one launch from another. Open MPI's random key comes first.
 #define COMMLENS_VARIABLES_LAUNCH {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID"}
 
+// Variables that a launcher gives to all processes of one launch, on all nodes, with a value that other launches do not have.
+#define COMMLENS_VARIABLES_SHARED {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "PALS_APID"}
+
 // Variables whose values no other launch of the same user on this machine has.
 #define COMMLENS_VARIABLES_ONE_LAUNCH {"PMIX_NAMESPACE", "SLURM_STEP_ID", "PALS_APID"}
 

@@ -4,7 +4,7 @@
 
 namespace commlens {
 
-enum class OptionType { bool_, number_, text_, choice_, mode_ };
+enum class OptionType { bool_, number_, text_, choice_, mode_, share_ };
 
 struct OptionFacts {
   const char* name;    // environment variable
@@ -17,6 +17,8 @@ struct OptionFacts {
 
 enum class Option {
   enable,
+  sample,
+  skip,
   config,
   output,
   mode,
@@ -57,6 +59,8 @@ enum class Option {
 
 inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_ENABLE", "enable", "1", OptionType::bool_, false, ""},
+    {"COMMLENS_SAMPLE", "sample", "1", OptionType::share_, false, ""},
+    {"COMMLENS_SKIP", "skip", "", OptionType::text_, false, ""},
     {"COMMLENS_CONFIG", "config", "/etc/commlens.conf", OptionType::text_, true, ""},
     {"COMMLENS_OUTPUT", "output", "commlens-%p-%j.db", OptionType::text_, false, ""},
     {"COMMLENS_MODE", "mode", "", OptionType::mode_, false, ""},
@@ -94,6 +98,6 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_DATATYPES", "datatypes", "0", OptionType::bool_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 37;
+inline constexpr int option_count = 39;
 
 }  // namespace commlens

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-FOLDERS = ("adapters", "bench", "core", "fuzz", "gen", "python", "tests", "tools")
+FOLDERS = ("adapters", "bench", "core", "fuzz", "gen", "python", "slurm", "tests", "tools")
 SUFFIXES = {".S", ".c", ".cpp", ".h", ".py", ".sh"}
 MOST_LINES = 600
 MOST_FUNCTION_LINES = 60

@@ -51,6 +51,7 @@ AT_ROOT = frozenset(
         "paper",
         "pyproject.toml",
         "python",
+        "slurm",
         "spec",
         "tests",
         "third_party",

@@ -10,6 +10,7 @@
 
 #include "core/base/config_file.h"
 #include "core/base/privileged.h"
+#include "core/base/share.h"
 
 extern char** environ;
 
@@ -126,6 +127,10 @@ std::string Options::set(int option, const std::string& value) {
       if (!value.empty() && !is_mode(value)) {
         return wrong("is invalid; use a mode from 0600 to 0644 without write permission for group and others");
       }
+      place = value;
+      return {};
+    case OptionType::share_:
+      if (billionths(value) < 0) return wrong("is invalid; use a number from 0 to 1, such as 0.25");
       place = value;
       return {};
     case OptionType::bool_: break;

@@ -28,6 +28,9 @@ class Options {
     return wanted.empty() ? 0644 : static_cast<mode_t>(std::strtoul(wanted.c_str(), nullptr, 8));
   }
 
+  // Switches commlens off for this process, whatever the environment and the file say.
+  void switch_off() { values_[static_cast<int>(Option::enable)] = "0"; }
+
   // Warnings to print once per job: unknown variables, bad values, a configuration file that cannot be read.
   const std::vector<std::string>& warnings() const { return warnings_; }
 

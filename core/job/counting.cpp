@@ -11,6 +11,7 @@
 #include "core/job/crash_copy.h"
 #include "core/job/job.h"
 #include "core/job/pcontrol.h"
+#include "core/job/selection.h"
 #include "core/state/events.h"
 #include "core/state/paths.h"
 #include "core/state/peers.h"
@@ -30,7 +31,11 @@ const Options* options_in_force = nullptr;
 }  // namespace
 
 void read_options() {
-  static const auto* const first = new Options(Options::read());  // never destroyed
+  static const auto* const first = [] {
+    auto* const read = new Options(Options::read());  // never destroyed
+    if (read->on(Option::enable) && !is_selected(*read)) read->switch_off();
+    return read;
+  }();
   options_in_force = first;
 }
 const Options& options() noexcept { return *options_in_force; }

@@ -20,6 +20,7 @@
 #include "core/job/crash_copy.h"
 #include "core/job/job.h"
 #include "core/job/recorder.h"
+#include "core/job/selection.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/control.h"
 #include "core/mpi/family_tuning.h"
@@ -107,14 +108,6 @@ std::string first_line(const std::string& text) {
     if (!blank || (!line.empty() && line.back() != ' ')) line += blank ? ' ' : c;
   }
   return line;
-}
-
-std::string job_id() {
-  for (const char* name : COMMLENS_VARIABLES_JOB_ID) {
-    const char* const id = std::getenv(name);
-    if (id != nullptr && *id != '\0') return id;
-  }
-  return {};
 }
 
 std::string thread_level() {
@@ -224,9 +217,25 @@ out::Meta meta_at_start() {
   };
 }
 
+// Returns the name of this process's user.  Does not look it up: that may load modules of libc into the program, and
+// ask a server, for each rank of a job.  A wrong $USER leads to a folder in which this user may not write.
+std::string user_name() {
+  for (const char* const variable : {"USER", "LOGNAME"}) {
+    const char* const name = std::getenv(variable);
+    if (name != nullptr && *name != '\0') return name;
+  }
+  return std::to_string(geteuid());
+}
+
+// A path of the profile.
+struct ProfileName {
+  std::string path;
+  std::size_t root = std::string::npos;  // the length up to the folders that commlens makes; npos: it makes none
+};
+
 // Returns the path of the profile for a value of COMMLENS_OUTPUT.  Without a batch system the name contains the process
 // id and so differs from rank to rank.
-std::string name_for(const std::string& pattern) {
+ProfileName name_for(const std::string& pattern) {
   out::NameFields fields;
   const std::vector<std::string>& arguments = command_line();
   if (!arguments.empty()) fields.program = out::base_name(arguments[0]);
@@ -234,11 +243,32 @@ std::string name_for(const std::string& pattern) {
   fields.job = job_id();
   if (fields.job.empty()) fields.job = utc(job.began, "%Y%m%dT%H%M%SZ-") + std::to_string(getpid());
   fields.ranks = job.size;
+  fields.user = user_name();
+  fields.date = utc(job.began, "%Y%m%d");
   const std::string default_name = out::output_name(option_facts[static_cast<int>(Option::output)].initial, fields);
   std::string name = pattern.empty() ? default_name : out::output_name(pattern, fields);
-  if (name[0] != '/' && job.directory[0] != '\0') name = std::string(job.directory) + "/" + name;
-  if (name.back() == '/') return name + default_name;
-  return out::is_folder(name) ? name + "/" + default_name : name;
+  std::size_t root = out::root_length(pattern);
+  if (name[0] != '/' && job.directory[0] != '\0') {
+    const std::string before = std::string(job.directory) + "/";
+    name.insert(0, before);
+    if (root != std::string::npos) root += before.size();
+  }
+  if (name.back() == '/') return {name + default_name, root};
+  return {out::is_folder(name) ? name + "/" + default_name : name, root};
+}
+
+// Makes the folders that COMMLENS_OUTPUT names by fields.  If that fails, prints why, and the profile gets the same
+// name in $TMPDIR.
+std::string name_in_made_folders() {
+  const ProfileName name = name_for(options().text(Option::output));
+  if (name.root == std::string::npos) return name.path;
+  const std::string error = out::make_folders(name.path, name.root, options().mode());
+  if (error.empty()) return name.path;
+  static bool is_said = false;
+  const std::string elsewhere = out::name_elsewhere(name.path);
+  if (!is_said) say("%s; the profile goes to %s", error.c_str(), elsewhere.c_str());
+  is_said = true;
+  return elsewhere;
 }
 
 // Returns the path beside which the processes of a job leave files for each other and for `commlens recover`.  It is
@@ -247,7 +277,7 @@ std::string name_for(const std::string& pattern) {
 std::string name_beside(const std::string& name) {
   switch (out::target_of(name)) {
     case out::Target::free: return name;
-    case out::Target::nothing: return name_for("");
+    case out::Target::nothing: return name_for("").path;
     case out::Target::other: break;
   }
   return out::name_elsewhere(name);
@@ -275,23 +305,13 @@ Contribution own_wishes(Ticks begin) {
   return own;
 }
 
-// Returns Hydra's proxy on this node, or else the parent process.  A script may be between this process and the proxy.
-pid_t launcher_process() {
-  for (pid_t p = getppid(); p > 1;) {
-    const ProcessFacts facts = facts_of(p);
-    if (facts.name.compare(0, 6, "hydra_") == 0) return p;
-    p = facts.parent;
-  }
-  return getppid();
-}
-
 }  // namespace
 
-std::string profile_name() { return name_for(options().text(Option::output)); }
+std::string profile_name() { return name_for(options().text(Option::output)).path; }
 
 Destination own_destination(const std::string& mark) {
   Destination destination;
-  destination.name = profile_name();
+  destination.name = name_in_made_folders();
   if (!mark.empty() && out::target_of(destination.name) == out::Target::free)
     destination.name = out::marked_name(destination.name, mark);
   destination.meta = meta_at_start();
@@ -379,7 +399,8 @@ void note_job() noexcept try {
   entry.node = host_name();
   entry.cpus = allowed_cpus();
   entry.settings = written(settings_at_start());
-  const std::string profile = profile_name();
+  // One rank makes the folders: thousands at the same time would be a burden for a file server.
+  const std::string profile = job.rank == 0 ? name_in_made_folders() : profile_name();
   entry.output = name_beside(profile);
   entry.meta = meta_at_start();
   journal::note(entry);

@@ -91,6 +91,23 @@ bool is_folder(const std::string& name) {
 
 std::string name_elsewhere(const std::string& name) { return temporary_directory() + "/" + base_name(name); }
 
+std::string make_folders(const std::string& path, std::size_t root, mode_t mode) {
+  for (std::size_t end = path.find('/', root); end != std::string::npos; end = path.find('/', end + 1)) {
+    if (end == 0 || path[end - 1] == '/') continue;
+    const std::string folder = path.substr(0, end);
+    if (mkdir(folder.c_str(), directory_mode(mode)) == 0) continue;
+    const int error = errno;
+    struct stat facts;
+    if (error == EEXIST && lstat(folder.c_str(), &facts) == 0 && is_suspect(folder, facts)) {
+      return "folder " + folder + " belongs to another user, who may have put it there";
+    }
+    if (stat(folder.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) continue;  // whatever mkdir() did not like
+    errno = error;
+    return failed("create folder", folder);
+  }
+  return {};
+}
+
 Stored write_file(const Content& content, const std::string& name, mode_t mode, const Finish& finish) {
   if (target_of(name) != Target::free) return {"", no_file(name)};
   // Process ids repeat across nodes and containers that share the directory: a temporary file that exists belongs to

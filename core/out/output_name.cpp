@@ -17,7 +17,12 @@ std::string as_file_name(std::string text) {
   for (char& c : text) {
     if (c == '/') c = '_';
   }
+  if (text == "." || text == "..") text[0] = '_';  // no folder by itself
   return text;
+}
+
+std::string two_digits(const std::string& date, std::size_t at) {
+  return at < date.size() ? date.substr(at, 2) : std::string();
 }
 
 }  // namespace
@@ -31,12 +36,24 @@ std::string output_name(const std::string& pattern, const NameFields& fields) {
       case 'h': name += as_file_name(fields.host); break;
       case 'j': name += as_file_name(fields.job); break;
       case 'n': name += std::to_string(fields.ranks); break;
+      case 'u': name += as_file_name(fields.user); break;
+      case 'Y': name += fields.date.substr(0, 4); break;
+      case 'm': name += two_digits(fields.date, 4); break;
+      case 'd': name += two_digits(fields.date, 6); break;
       case '%': name += '%'; break;
       default: name += pattern[i]; continue;
     }
     ++i;
   }
   return name;
+}
+
+std::size_t root_length(const std::string& pattern) {
+  const std::size_t field = pattern.find('%');
+  const std::size_t last = pattern.rfind('/');
+  if (field == std::string::npos || last == std::string::npos || field > last) return std::string::npos;
+  const std::size_t before = pattern.rfind('/', field);
+  return before == std::string::npos ? 0 : before + 1;
 }
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }

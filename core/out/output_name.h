@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace commlens::out {
@@ -11,10 +12,16 @@ struct NameFields {
   std::string host;     // %h
   std::string job;      // %j
   int ranks = 0;        // %n
+  std::string user;     // %u
+  std::string date;     // YYYYMMDD; %Y, %m, %d
 };
 
 // Replaces the fields in `pattern`.  An unknown field stays as it is.  Slashes inside a value become '_'.
 std::string output_name(const std::string& pattern, const NameFields& fields);
+
+// Returns the length of the beginning of `pattern`, up to a slash, that is the folder which must exist: the folders below
+// it are named by fields.  npos: no folder is.
+std::size_t root_length(const std::string& pattern);
 
 // Returns the last part of a path.
 std::string base_name(const std::string& path);

@@ -20,17 +20,9 @@
 
 #include "core/base/privileged.h"
 #include "core/base/processor.h"
-#include "generated/launchers.h"
+#include "core/programs/choice.h"
 
 enum { wrong_usage = 2, shell_not_found = 127, shell_not_executable = 126 };
-
-// The families of MPI libraries for which commlens is built (spec/abi.toml).
-struct family {
-  const char* name;
-  const char* title;
-  const char* libraries[most_family_libraries];  // prefixes of the file names of its libraries; NULL ends them
-};
-static const struct family known[family_count] = COMMLENS_FAMILIES;
 
 // The facts about a program that its file contains.
 struct program {
@@ -38,57 +30,6 @@ struct program {
   bool is_static;
   const struct family* family;  // NULL: unknown
 };
-
-// Returns whether this process prints messages: rank 0 does, and every process if there is no launcher.
-static bool may_speak(void) {
-  static const char* const names[] = COMMLENS_VARIABLES_RANK;
-  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-    const char* const text = getenv(names[i]);
-    if (text != NULL) return strcmp(text, "0") == 0;
-  }
-  return true;
-}
-
-// Prints one line, with "commlens: " before it.  If nobody reads stderr any more, SIGPIPE must not kill this process.
-// It must not be ignored either, because the program would inherit that.
-__attribute__((format(printf, 1, 2))) static void say(const char* format, ...) {
-  sigset_t broken_pipe, before;
-  sigemptyset(&broken_pipe);
-  sigaddset(&broken_pipe, SIGPIPE);
-  sigprocmask(SIG_BLOCK, &broken_pipe, &before);
-  va_list arguments;
-  va_start(arguments, format);
-  char line[PATH_MAX + 512];
-  vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  dprintf(STDERR_FILENO, "commlens: %s\n", line);
-  const struct timespec at_once = {0, 0};
-  sigtimedwait(&broken_pipe, NULL, &at_once);
-  sigprocmask(SIG_SETMASK, &before, NULL);
-}
-
-static const struct family* family_of_library(const char* name) {
-  for (int f = 0; f < family_count; ++f) {
-    for (const char* const* library = known[f].libraries; *library != NULL; ++library) {
-      if (strncmp(name, *library, strlen(*library)) == 0) return &known[f];
-    }
-  }
-  return NULL;
-}
-
-static const struct family* family_called(const char* name) {
-  for (int f = 0; f < family_count; ++f) {
-    if (strcmp(name, known[f].name) == 0) return &known[f];
-  }
-  return NULL;
-}
-
-// Returns whether a path of `length` characters names the run-time library of gcc's or clang's address sanitizer.
-static bool is_asan(const char* path, size_t length) {
-  const char* name = path + length;
-  while (name > path && name[-1] != '/') --name;
-  return strncmp(name, "libasan.so", 10) == 0 || strncmp(name, "libclang_rt.asan", 16) == 0;
-}
 
 // Reads the dynamic section of a mapped 64-bit ELF file.  Checks every offset against the size of the file.
 static struct program read_elf(const unsigned char* file, size_t size) {
@@ -167,18 +108,6 @@ static bool find_program(const char* name, char* path) {
   return snprintf(path, PATH_MAX, "./%s", name) < PATH_MAX && access(path, X_OK) == 0;
 }
 
-// Returns the family of the MPI library whose launcher started this process, or NULL.  Needed for programs that load
-// MPI later (Python, shell scripts, a library in between), whose file does not show it.
-static const struct family* family_of_launcher(void) {
-  static const struct {
-    const char *variable, *family;
-  } signs[] = COMMLENS_LAUNCHER_VARIABLES;
-  for (size_t i = 0; i < sizeof signs / sizeof *signs; ++i) {
-    if (getenv(signs[i].variable) != NULL) return family_called(signs[i].family);
-  }
-  return NULL;
-}
-
 // Stores the folder of this program, with a slash at its end.  Returns false if it cannot be determined.  Without /proc
 // it is derived from the name by which this program was started, which may be a link.
 static bool find_own_folder(char self[PATH_MAX]) {
@@ -209,41 +138,6 @@ static bool find_library(const char* folder, const char* name, char* path) {
     if (realpath(joined, path) != NULL) return true;
   }
   return false;
-}
-
-static const char our_library[] = "libcommlens.so";
-
-static const char separators[] = ": ";  // of LD_PRELOAD; the loader cannot escape them in a path
-
-static const char caliper_adapter[] = "libcommlens-caliper.so";
-
-static bool is_called(const char* path, size_t length, const char* name) {
-  const size_t n = strlen(name);
-  return length >= n && strncmp(path + length - n, name, n) == 0 && (length == n || path[length - n - 1] == '/');
-}
-
-// Returns whether a path of `length` characters names a library that this program preloads.
-static bool is_ours(const char* path, size_t length) {
-  return is_called(path, length, our_library) || is_called(path, length, caliper_adapter);
-}
-
-// Returns whether a library must come before the profiler.  The address sanitizer must be the first library.  The
-// stopwatch of `commlens overhead` must come before all libraries that it measures.
-static bool goes_before_us(const char* path, size_t length) {
-  return is_asan(path, length) || is_called(path, length, "libcommlens-stopwatch.so");
-}
-
-// Appends entries of `others` to `list`: those that must come before the profiler, or the rest.  Leaves out commlens
-// itself.
-static void add_others(char* list, const char* others, bool before) {
-  while (*others != '\0') {
-    const size_t length = strcspn(others, separators);
-    if (length > 0 && !is_ours(others, length) && goes_before_us(others, length) == before) {
-      if (*list != '\0') strcat(list, ":");
-      strncat(list, others, length);
-    }
-    others += length + (others[length] != '\0');
-  }
 }
 
 // Other interfaces by which a program marks its regions, and the environment that loads the adapter for each.
@@ -339,15 +233,8 @@ static void preload(const char* library, char** arguments) {
   }
   char adapter[PATH_MAX] = "";
   adopt(arguments, adapter);
-  const char* others = getenv("LD_PRELOAD");
-  if (others == NULL) others = "";
-  char* const list = calloc(strlen(library) + strlen(adapter) + strlen(others) + 4, 1);
+  char* const list = preload_list(library, adapter, getenv("LD_PRELOAD"));
   if (list == NULL) return;
-  add_others(list, others, true);
-  if (*list != '\0') strcat(list, ":");
-  strcat(list, library);
-  if (*adapter != '\0') strcat(strcat(list, ":"), adapter);
-  add_others(list, others, false);
   setenv("LD_PRELOAD", list, 1);
   free(list);
 }
@@ -366,11 +253,7 @@ static void appease_asan(void) {
 // Sets the environment for the program.  program: its name and arguments; path: of its file, or NULL.
 static void prepare(char** program, const char* path) {
   const char* const name = *program;
-  const char* const enabled = getenv("COMMLENS_ENABLE");
-  if (enabled != NULL && (strcmp(enabled, "0") == 0 || strcmp(enabled, "off") == 0 || strcmp(enabled, "no") == 0 ||
-                          strcmp(enabled, "false") == 0)) {
-    return;
-  }
+  if (is_switched_off()) return;
   struct program p = {false, false, NULL};
   if (path != NULL) p = look_at(path);
   if (p.is_elf && p.is_static) {
@@ -409,7 +292,7 @@ static void prepare(char** program, const char* path) {
   // Neither the file nor a launcher shows the family: takes the first that is installed.  If it is the wrong one, the
   // library itself prints a message.
   for (int f = 0; f < family_count; ++f) {
-    if (find_library(known[f].name, our_library, library)) {
+    if (find_library(families[f].name, our_library, library)) {
       preload(library, program);
       return;
     }

@@ -19,7 +19,7 @@ from commlens.launch._options import OPTIONS
 from commlens.launch.configuration import is_null_device
 from commlens.launch.settings import NO, read_settings
 
-FIELDS = "phjn%"  # after a percent sign in COMMLENS_OUTPUT
+FIELDS = "phjnuYmd%"  # after a percent sign in COMMLENS_OUTPUT
 LEAST_SPACE = 16 << 20  # bytes; a profile of a large job
 # Tools that measure MPI as well, by the names of their libraries.
 TOOLS = re.compile(
@@ -125,7 +125,7 @@ def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
             warning(
                 "output",
                 f"COMMLENS_OUTPUT: {', '.join('%' + field for field in strange)} is not replaced",
-                "use %p, %h, %j, %n or %%",
+                "use %p, %h, %j, %n, %u, %Y, %m, %d or %%",
             )
         )
     target = folder / (pattern or OPTIONS["COMMLENS_OUTPUT"].default)
@@ -133,6 +133,8 @@ def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
     if special is not None:
         return [*found, special]
     where = target if pattern.endswith("/") or target.is_dir() else target.parent
+    if "%" in str(where):  # commlens makes these folders
+        where = next(parent for parent in where.parents if "%" not in str(parent))
     why = writable(where)
     if why is None:
         return [*found, ok("output", f"{target}")]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 class Option(NamedTuple):
     """One variable."""
 
-    type: str  # bool, number, text, choice or mode
+    type: str  # bool, number, text, choice, mode or share
     default: str
     environment_only: bool
     choices: tuple[str, ...]  # of type choice
@@ -18,6 +18,8 @@ class Option(NamedTuple):
 
 OPTIONS: dict[str, Option] = {
     'COMMLENS_ENABLE': Option('bool', '1', False, ()),
+    'COMMLENS_SAMPLE': Option('share', '1', False, ()),
+    'COMMLENS_SKIP': Option('text', '', False, ()),
     'COMMLENS_CONFIG': Option('text', '/etc/commlens.conf', True, ()),
     'COMMLENS_OUTPUT': Option('text', 'commlens-%p-%j.db', False, ()),
     'COMMLENS_MODE': Option('mode', '', False, ()),

@@ -193,6 +193,31 @@ TEST(an_unknown_variable_gets_the_option_most_like_it) {
   }
 }
 
+TEST(a_share_that_is_none_is_refused) {
+  Setting setting;
+  setting.file("");
+  CHECK_EQ(Options::read().text(Option::sample), std::string("1"));
+  setting.set("COMMLENS_SAMPLE", "0.25");
+  CHECK_EQ(Options::read().text(Option::sample), std::string("0.25"));
+  for (const char* const wrong : {"", "2", "10%", "-1"}) {
+    setting.set("COMMLENS_SAMPLE", wrong);
+    const Options options = Options::read();
+    CHECK_EQ(options.text(Option::sample), std::string("1"));
+    CHECK(one_warning(options, "COMMLENS_SAMPLE: '" + std::string(wrong) + "' is invalid; use a number from 0 to 1"));
+  }
+}
+
+TEST(a_share_in_the_file_counts_unless_the_environment_has_one) {
+  Setting setting;
+  setting.file("sample = 0.1\nskip = a,b*\n");
+  CHECK_EQ(Options::read().text(Option::sample), std::string("0.1"));
+  CHECK_EQ(Options::read().text(Option::skip), std::string("a,b*"));
+  setting.set("COMMLENS_SAMPLE", "wrong");
+  CHECK_EQ(Options::read().text(Option::sample), std::string("0.1"));
+  setting.set("COMMLENS_SAMPLE", "1");
+  CHECK_EQ(Options::read().text(Option::sample), std::string("1"));
+}
+
 TEST(a_line_that_is_no_option_is_named_with_its_number) {
   for (const char* line : {"outptu = x", "output", "COMMLENS_OUTPUT = x", "= x", "mpi = mpich", "config = x"}) {
     Setting setting;

@@ -195,4 +195,51 @@ TEST(a_part_follows_no_link_and_takes_no_file) {
   }
 }
 
+TEST(folders_are_made_below_the_root_with_the_permissions_of_the_profile) {
+  const TemporaryFolder place;
+  const std::string root = place / "";
+  CHECK_EQ(make_folders(root + "alice/2026-11/x.db", root.size(), 0600), std::string());
+  CHECK_EQ(mode_of(place / "alice"), 0700u);
+  CHECK_EQ(mode_of(place / "alice/2026-11"), 0700u);
+  CHECK(!fs::exists(place / "alice/2026-11/x.db"));
+  CHECK_EQ(make_folders(root + "alice/2026-12//x.db", root.size(), 0640), std::string());  // some are there
+  CHECK_EQ(mode_of(place / "alice"), 0700u);
+  CHECK_EQ(mode_of(place / "alice/2026-12"), 0750u);
+  umask(027);
+  CHECK_EQ(make_folders(root + "bob/x.db", root.size(), usual_mode), std::string());
+  CHECK_EQ(mode_of(place / "bob"), 0750u);
+}
+
+TEST(no_folder_is_made_above_the_root_or_in_place_of_a_file) {
+  const TemporaryFolder place;
+  const std::string root = place / "gone/";
+  CHECK_EQ(make_folders(root + "alice/x.db", root.size(), 0600),
+           "cannot create folder " + root + "alice: No such file or directory");
+  CHECK(!fs::exists(place / "gone"));
+  std::ofstream(place / "alice") << "a file";
+  const std::string top = place / "";
+  CHECK_EQ(make_folders(top + "alice/x.db", top.size(), 0600), "cannot create folder " + top + "alice: File exists");
+  CHECK_EQ(make_folders(top + "alice/2026/x.db", top.size(), 0600),
+           "cannot create folder " + top + "alice: File exists");
+  CHECK_EQ(content_of(place / "alice"), std::string("a file"));
+}
+
+TEST(a_folder_that_another_user_has_put_there_is_not_used) {
+  const TemporaryFolder place;
+  const std::string root = place / "root/";
+  fs::create_directory(root);
+  fs::create_directory(root + "alice");
+  fs::create_directory(root + "own");
+  fs::create_symlink(root + "own", root + "link");
+  if (chown((root + "alice").c_str(), 65534, 65534) != 0) return;  // only root can give one away
+  for (const mode_t open : {01777, 0775}) {
+    chmod(root.c_str(), open);
+    CHECK_EQ(make_folders(root + "alice/x.db", root.size(), 0600),
+             "folder " + root + "alice belongs to another user, who may have put it there");
+    CHECK_EQ(make_folders(root + "link/x.db", root.size(), 0600), std::string());
+  }
+  chmod(root.c_str(), 0755);  // only its owner could have put it there
+  CHECK_EQ(make_folders(root + "alice/x.db", root.size(), 0600), std::string());
+}
+
 }  // namespace commlens::out
