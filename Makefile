@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 PROCESSORS ?= x86_64
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site page fmt lint test-aarch64 gen install wheels test-wheels test-old-glibc uninstall clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site-wide site page fmt lint test-aarch64 gen install wheels test-wheels test-old-glibc uninstall clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -87,6 +87,9 @@ reorder:     ## a stencil that turns half-way, with and without commlens_reorder
 hosts:       ## jobs on several hosts in network namespaces, and under a real Slurm: minutes, as root
 	@tools/hosts.sh
 	@tools/slurm.sh
+
+site-wide:   ## a hundred jobs under a real Slurm that measures every job; docs/evidence/site-wide.md: two minutes, as root
+	@tools/site_wide.sh --page
 
 test-aarch64: ## the library for aarch64, and others, in emulation; docs/evidence/processors.md: hours, as root
 	@tools/processors.sh all

@@ -7,7 +7,8 @@
 # however the script ends, and the kernel then removes all processes and networks.
 #
 # A script that sources this sets `place`, its folder below build/, and `mpis`, its default MPI libraries.  It runs in
-# three ways: as the user starts it; with --inside, in these namespaces; with --host, as a host.
+# three ways: as the user starts it; with --inside, in these namespaces; with --host, as a host.  `page_file` is the page for
+# its output, docs/hosts.md if it is not set.
 
 hosts=(h1 h2 h3 h4)
 per_host=2
@@ -39,7 +40,7 @@ outside() {
   wait
   if ((code == 0)) && $write; then
     { machine; echo; cat "$place/text"; } >"$place/page"
-    page docs/hosts.md "$script" "$place/page"
+    page "${page_file:-docs/hosts.md}" "$script" "$place/page"
   fi
   return $code
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages of the named groups; does nothing if none is missing.
 #
-#     tools/setup.sh build|reader|dev|wheels|demo|mpi|test|proof|peers|hosts|slurm|fuzz|processors ...
+#     tools/setup.sh build|reader|dev|wheels|demo|mpi|test|proof|peers|hosts|slurm|site|fuzz|processors ...
 #
 # A program counts as installed if it works, whether from a distribution's package, an environment module or Spack.
 # Missing packages are installed with apt-get, as root or with sudo.  Without both, this script lists the packages to ask
@@ -114,6 +114,9 @@ slurm   slurmctld           has slurmctld
 slurm   slurmd              has slurmd
 slurm   slurm-client        has srun
 slurm   slurm-wlm-basic-plugins packaged slurm-wlm-basic-plugins
+site    libslurm-dev        packaged libslurm-dev
+site    python3-mpi4py      packaged python3-mpi4py
+site    valgrind            has valgrind
 TABLE
 }
 
