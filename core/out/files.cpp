@@ -102,8 +102,7 @@ std::string make_folders(const std::string& path, std::size_t root, mode_t mode)
       return "folder " + folder + " belongs to another user, who may have put it there";
     }
     if (stat(folder.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) continue;  // whatever mkdir() did not like
-    errno = error;
-    return failed("create folder", folder);
+    return "cannot create folder " + folder + ": " + std::strerror(error);
   }
   return {};
 }

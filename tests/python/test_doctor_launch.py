@@ -325,7 +325,14 @@ def test_places_for_the_profile(world: World, monkeypatch: pytest.MonkeyPatch) -
     )
     found(
         world.look(env={"COMMLENS_OUTPUT": f"{world.root}/%P-%j-%"}),
-        Said("output", "warning", "%, %P is not replaced", "%p, %h, %j, %n or %%"),
+        Said("output", "warning", "%, %P is not replaced", "%p, %h, %j, %n, %u, %Y, %m, %d or %%"),
+    )
+    found(  # commlens makes the folders that have a field in their names, and those below
+        world.look(env={"COMMLENS_OUTPUT": f"{world.root}/%u/%Y-%m/x/"}), Said("output", "ok", "/%u/%Y-%m/x")
+    )
+    found(
+        world.look(env={"COMMLENS_OUTPUT": "/no/such/%u/%Y-%m/x.db"}),
+        Said("output", "warning", f"/no/such does not exist: {second}"),
     )
     real = os.access
     monkeypatch.setattr("os.access", lambda path, mode: path != world.root / "work" and real(path, mode))

@@ -37,6 +37,11 @@ def examine(env: Mapping[str, str], folder: Path) -> list[Finding]:
     found = found or [ok("settings", settings_text(env))]
     if values["COMMLENS_ENABLE"] in NO:
         found.append(problem("settings", "commlens is switched off", "unset COMMLENS_ENABLE, or set it to 1"))
+    share = values["COMMLENS_SAMPLE"]
+    if float(share) < 1:
+        found.append(
+            warning("settings", f"{share} of the jobs are measured, perhaps not this one", "set COMMLENS_SAMPLE=1")
+        )
     return [*found, *preloads(env), *output(values["COMMLENS_OUTPUT"], env, folder), clock()]
 
 
