@@ -212,6 +212,21 @@ def test_settings_that_are_wrong(world: World) -> None:
     )
 
 
+@pytest.mark.parametrize("share", ["0", "0.1", "0.123456789", "0."])
+def test_a_share_of_the_jobs(world: World, share: str) -> None:
+    found(
+        world.look(env={"COMMLENS_SAMPLE": share}),
+        Said("settings", "warning", f"{share} of the jobs are measured", "set COMMLENS_SAMPLE=1"),
+    )
+
+
+@pytest.mark.parametrize("share", ["", "2", "1.1", "10%", ".5", "0,5", "0.1234567890", "1e-3", "-0.1"])
+def test_a_share_that_is_none(world: World, share: str) -> None:
+    """The unit test of core/base/share.h has the same list."""
+    text = f"COMMLENS_SAMPLE: '{share}' is invalid; use a number from 0 to 1, such as 0.25; 1 is used instead"
+    found(world.look(env={"COMMLENS_SAMPLE": share}), Said("settings", "warning", text))
+
+
 def test_a_configuration_file_that_is_wrong(world: World) -> None:
     file = world.root / "commlens.conf"
     file.write_text(

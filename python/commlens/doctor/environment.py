@@ -40,7 +40,9 @@ def examine(env: Mapping[str, str], folder: Path) -> list[Finding]:
     share = values["COMMLENS_SAMPLE"]
     if float(share) < 1:
         found.append(
-            warning("settings", f"{share} of the jobs are measured, perhaps not this one", "set COMMLENS_SAMPLE=1")
+            warning(
+                "settings", f"{share} of the jobs are measured, perhaps not this one", "set COMMLENS_SAMPLE=1"
+            )
         )
     return [*found, *preloads(env), *output(values["COMMLENS_OUTPUT"], env, folder), clock()]
 

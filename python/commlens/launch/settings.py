@@ -38,7 +38,7 @@ def wrong(name: str, value: str) -> str | None:
         return f"'{excerpt(value)}' is invalid; use {alternatives(OPTIONS[name].choices)}"
     if kind == "mode" and value and not is_mode(value):
         return f"'{excerpt(value)}' is invalid; use a mode from 0600 to 0644 without write permission for group and others"
-    if kind == "share" and not re.fullmatch(r"(0|1)(\.[0-9]{0,9})?", value) or kind == "share" and float(value) > 1:
+    if kind == "share" and not re.fullmatch(r"0(\.[0-9]{0,9})?|1(\.0{0,9})?", value):
         return f"'{excerpt(value)}' is invalid; use a number from 0 to 1, such as 0.25"
     return None
 
