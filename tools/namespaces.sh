@@ -106,7 +106,8 @@ commlens() { PYTHONPATH=python .venv/bin/python -m commlens "$@"; }
 head_of() {
   local profile=$1
   shift
-  commlens report "$profile" 2>&1 | grep -E "^($(tr ' ' '|' <<<"$*")) " | sed 's/^/  /'
+  commlens report "$profile" 2>&1 | grep -E "^($(tr ' ' '|' <<<"$*")) " |
+    grep -v '^where  *communicator ' | sed 's/^/  /'
 }
 
 # asked PROFILE SQL: prints the rows without their heading, columns separated by a blank.

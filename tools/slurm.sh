@@ -89,7 +89,7 @@ limited() {
   local folder=$1 code=0
   mkdir -p "$folder/counts"
   on h1 timeout 300 srun --mpi="$(interface "$2")" --nodes=4 --ntasks-per-node=$per_host --time=1 \
-    "${@:3}" "$folder/counts" wait >"$folder/out" 2>&1 </dev/null || code=$?
+    "${@:3}" "$folder/counts" pause >"$folder/out" 2>&1 </dev/null || code=$?
   echo $code >"$folder/code"
 }
 

@@ -72,6 +72,7 @@ def test_make_install_gives_a_tree_that_works_by_itself(tmp_path: Path) -> None:
     again = run(tmp_path / "bin" / "commlens", "schema", PYTHONPATH=folder)
     assert (again.returncode, again.stderr) == (0, "")
     check_modules(tmp_path)
+    check_site(tmp_path)
     (tmp_path / "lib" / "other").mkdir()
     (tmp_path / "lib" / "other" / "file").touch()
     removed = run("make", "uninstall", f"PREFIX={tmp_path}")
@@ -92,6 +93,28 @@ def check_modules(prefix: Path) -> None:
         paths = re.findall(rf'{re.escape(variable)}"?([\w/]+)"', text)
         assert {"bin", "lib", "share/commlens/python"} <= set(paths)
         assert all((prefix / path).is_dir() for path in paths)
+
+
+def check_site(prefix: Path) -> None:
+    """Assert that what an administrator copies names files of this installation, and that commlens reads the rest."""
+    version = (ROOT / "VERSION").read_text().strip()
+    library = prefix / "lib" / "commlens" / "libcommlens-any.so"
+    site, modules = prefix / "share" / "commlens" / "site", prefix / "share" / "commlens" / "modulefiles"
+    assert library.is_file()
+    assert f'"{library}"' in (modules / "commlens-always" / f"{version}.lua").read_text()
+    assert f'"{library}"' in (modules / "commlens-always" / version).read_text()
+    plugin = re.search(
+        r"^optional (\S+) library=(\S+) default=on$", (site / "plugstack.conf").read_text(), re.MULTILINE
+    )
+    assert plugin
+    assert (Path(plugin[1]).parent.parent, plugin[2]) == (prefix / "lib" / "commlens", str(library))
+    prolog = site / "task_prolog.sh"
+    assert run(prolog, LD_PRELOAD="").stdout == f"export LD_PRELOAD={library}\n"
+    assert run(prolog, LD_PRELOAD=str(library)).stdout == ""
+    assert run(prolog, COMMLENS_ENABLE="off", LD_PRELOAD="").stdout == ""
+    said = run(prefix / "bin" / "commlens", "doctor", COMMLENS_CONFIG=str(site / "commlens.conf")).stdout
+    assert "is not an option" not in said
+    assert "is invalid" not in said
 
 
 IMPORT = """
