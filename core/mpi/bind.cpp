@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -104,8 +105,21 @@ struct Interface {
   std::string name;
 };
 
+// Returns the name of a library that translates the calls of one interface to those of another; null: there is none.
+// The interface of the program is then not that of the MPI library, whose symbols are here as well.
+const char* translator() noexcept {
+  const char* const library = base_name(next_definition("MPI_Init").object);
+  if (std::strncmp(library, "libmuk.", 7) == 0) return "Mukautuva";
+  if (std::strncmp(library, "libmpitrampoline.", 17) == 0) return "MPItrampoline";
+  if (std::strncmp(library, "libwi4mpi", 9) == 0 || std::getenv("WI4MPI_TO") != nullptr) return "Wi4MPI";
+  return nullptr;
+}
+
 // Returns the binary interface of the MPI library that is loaded.
 Interface loaded_interface() {
+  if (const char* const name = translator(); name != nullptr) {
+    return {"", std::string(name) + ", which translates calls to another MPI library"};
+  }
   const Definition function = next_definition("PMPI_Get_library_version");
   if (function.address == nullptr) return {"", "an MPI library of unknown version"};
   // The standard defines this library name for its interface; which library implements it does not matter.
@@ -115,7 +129,7 @@ Interface loaded_interface() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING + 8192] = "";
   int length = 0;
   if (get_library_version(text, &length) == MPI_SUCCESS) {
-    for (const char* mark : {"MPICH", "Intel(R) MPI", "MVAPICH", "CRAY MPICH"}) {
+    for (const char* mark : {"MPICH", "Intel(R) MPI", "MVAPICH", "CRAY MPICH", "HPE HMPT"}) {
       if (std::strstr(text, mark) != nullptr) return {"mpich", "MPICH or a library with its interface"};
     }
   }

@@ -11,8 +11,8 @@ TITLES = {
 }
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
-    'openmpi': ('libmpi.so.40', 'libmpi_mpifh.so', 'libmpi_usempi', 'libmpi_cxx.so.40'),
-    'mpich': ('libmpich', 'libmpi.so.12', 'libmpifort.so.12', 'libmpicxx.so.12'),
+    'openmpi': ('libmpi.so.40', 'libmpi.so.0', 'libmpi_ibm.so', 'libmpi_mpifh.so', 'libmpi_usempi', 'libmpi_cxx.so.40'),
+    'mpich': ('libmpich', 'libmpi.so.12', 'libmpifort.so.12', 'libmpicxx.so.12', 'libmpi_cray', 'libmpi_gnu', 'libmpi_intel', 'libmpi_nvidia', 'libmpi_amd', 'libmpi_aocc', 'libmpifort_cray', 'libmpifort_gnu', 'libmpifort_intel', 'libmpifort_nvidia', 'libmpifort_amd', 'libmpifort_aocc'),
     'abi': ('libmpi_abi.so', 'libmpifort_abi.so'),
 }
 

@@ -48,7 +48,8 @@ class TemporaryFolder {
     fs::create_directory(root_ / "bin");
     fs::copy_file(COMMLENS_RUN, root_ / "bin" / "commlens-run");
     for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE",
-                             "MPI_LOCALNRANKS", "SLURM_PROCID", "PALS_RANKID", "COMMLENS_ENABLE", "COMMLENS_MPI"}) {
+                             "MPI_LOCALNRANKS", "SLURM_PROCID", "PALS_RANKID", "MV2_COMM_WORLD_RANK",
+                             "MVP_COMM_WORLD_RANK", "COMMLENS_ENABLE", "COMMLENS_MPI"}) {
       unsetenv(name);
     }
   }
@@ -147,12 +148,14 @@ bool says(const Result& result, const char* part) { return result.said.find(part
 
 TEST(a_program_says_which_mpi_it_needs) {
   const TemporaryFolder place;
-  for (const char* library : {"libmpi.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40"}) {
+  for (const char* library :
+       {"libmpi.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40", "libmpi.so.0", "libmpi_ibm.so.3"}) {
     const Result result = place.run_file(bytes_of(elf_with(library)));
     CHECK(says(result, "uses Open MPI, for which this commlens was not built"));
     CHECK_EQ(result.code, not_executable);
   }
-  for (const char* library : {"libmpich.so.12", "libmpi.so.12", "libmpifort.so.12"}) {
+  for (const char* library : {"libmpich.so.12", "libmpi.so.12", "libmpifort.so.12", "libmpi_gnu_123.so.12",
+                              "libmpi_cray.so.12", "libmpifort_gnu_91.so.12", "libmpi_nvidia.so.12"}) {
     CHECK(says(place.run_file(bytes_of(elf_with(library))), "uses MPICH, for which this commlens was not built"));
   }
   for (const char* library : {"libmpi_abi.so.1", "libmpifort_abi.so.1"}) {
