@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 PROCESSORS ?= x86_64
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site-wide site page fmt lint test-aarch64 gen install wheels test-wheels test-old-glibc uninstall clean
+.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site-wide site page fmt lint test-aarch64 gen install wheels test-wheels test-rust test-old-glibc uninstall clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -114,6 +114,9 @@ wheels:      ## Python packages in dist/: source, reader, and the library for ea
 
 test-wheels: ## build them twice, install them in empty environments, profile jobs: a quarter of an hour
 	@tools/test_wheels.sh
+
+test-rust:   ## programs in Rust with rsmpi; needs cargo: minutes the first time
+	@tools/rust.sh
 
 test-old-glibc: ## do they need a glibc newer than 2.28, or a compiler newer than GCC 9? ten minutes
 	@tools/old_glibc.sh
