@@ -258,7 +258,7 @@ complete -c commlens -n '__fish_seen_subcommand_from overhead' -l runs -r -d 'Nu
 complete -c commlens -n '__fish_seen_subcommand_from overhead' -l seed -r -d 'Seed of the random order of the runs in each round'
 complete -c commlens -n '__fish_seen_subcommand_from overhead' -l from -r -d 'Run nothing; show the results that an earlier --to FILE.csv stored'
 complete -c commlens -n '__fish_seen_subcommand_from overhead' -l to -r -d 'Also write a file'
-complete -c commlens -n '__fish_seen_subcommand_from overhead' -l format -x -a 'table csv json' -d 'Output format'
+complete -c commlens -n '__fish_seen_subcommand_from overhead' -l format -x -a 'table csv json' -d 'Format of what is printed'
 complete -c commlens -n __fish_use_subcommand -f -a doctor -d 'Check before a run whether commlens can measure COMMAND'
 complete -c commlens -n '__fish_seen_subcommand_from doctor' -s h -l help -d 'show the help'
 complete -c commlens -n '__fish_seen_subcommand_from doctor' -l runner -r -d 'The commlens-run to check'

@@ -54,6 +54,8 @@ def test_every_format_gives_back_what_was_written(
         found = scipy.sparse.coo_array(sparse)
         return {(int(r), int(c)): int(v) for r, c, v in zip(found.row, found.col, found.data)}
 
+    printed = run("matrix", path, "--what", what, "--format", "json").stdout
+    assert written(".json").read_text() == printed
     rows = list(csv.DictReader(io.StringIO(written(".csv").read_text())))
     assert {
         (int(r["source"]), int(r["destination"])): (int(r["messages"]), int(r["bytes"])) for r in rows
@@ -109,11 +111,28 @@ def test_letters_of_pictures_are_all_different() -> None:
     assert all(len(bytes.fromhex(code)) == 7 and max(bytes.fromhex(code)) < 32 for code in LETTERS.values())
 
 
+@pytest.mark.parametrize("style", ["csv", "json"])
+def test_a_format_goes_into_the_file_of_its_name(
+    known: tuple[Path, Sums, int], tmp_path: Path, run: Run, style: str
+) -> None:
+    """Nothing but the name of the file is printed; a file whose name implies another format is refused."""
+    output = tmp_path / f"m.{style}"
+    done = run("matrix", known[0], "--format", style, "--to", output)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, f"{output}\n", "")
+    assert output.read_text() == run("matrix", known[0], "--format", style).stdout
+    other = tmp_path / "m.npz"
+    done = run("matrix", known[0], "--format", style, "--to", other)
+    assert (done.exit_code, done.stdout) == (2, "") and not other.exists()
+    assert done.stderr == (
+        f"commlens: {other}: the name of a file implies its format: without --format, or FILE.{style} for {style}\n"
+    )
+
+
 def test_a_file_that_tells_no_format_is_refused(
     known: tuple[Path, Sums, int], tmp_path: Path, run: Run
 ) -> None:
     result = run("matrix", known[0], "--to", tmp_path / "m.bmp")
     assert result.exit_code == 2
-    assert result.stderr.endswith("must end with one of .png, .svg, .csv, .npz, .mtx, .graphml\n")
+    assert result.stderr.endswith("must end with one of .png, .svg, .csv, .json, .npz, .mtx, .graphml\n")
     result = run("matrix", known[0], "--to", tmp_path / "nowhere" / "m.csv")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)

@@ -105,7 +105,7 @@ SLICES = Parsed("slices", parse_ranks)
     "output",
     type=OutputPath(),
     metavar="FILE",
-    help="Write a file instead. Its extension selects the format: .png, .svg, .csv, .npz (NumPy, also read by SciPy as a "
+    help="Write a file instead. Its extension selects the format: .png, .svg, .csv, .json, .npz (NumPy, also read by SciPy as a "
     "sparse matrix), .mtx (Matrix Market), .graphml. An existing file is never overwritten.",
 )
 @click.option(
@@ -156,7 +156,7 @@ def matrix(
     from commlens.matrix.topology import read_topology
 
     if output is not None:
-        files.check_ending(output)
+        files.check_ending(output, style)
     heading = _heading(comms, operations, regions, slices)
     with open_profile(profile) as connection:
         selection = selected(connection, kind or "", comms, operations, regions, slices or (), algorithms)

@@ -18,13 +18,13 @@ from commlens.cli.refusals import print_error
 from commlens.overhead import MOST_ROUNDS, legs
 from commlens.overhead.legs import Tool, commlens_tool, parse_tool, parse_wrapper, split
 from commlens.render.screen import Screen
-from commlens.render.table import csv_text, json_text
+from commlens.render.table import csv_text, json_text, write_json
 
 if TYPE_CHECKING:
     from commlens.overhead.measure import Run
 
 DEFAULT_RUNS = 20
-ENDINGS = (".csv", *DRAWN)
+ENDINGS = (".csv", ".json", *DRAWN)
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -75,7 +75,7 @@ ENDINGS = (".csv", *DRAWN)
     type=OutputPath(),
     multiple=True,
     metavar="FILE",
-    help="Also write a file. Its extension selects the format: .csv (all runs), .html, .png, .svg. An existing file is never "
+    help="Also write a file. Its extension selects the format: .csv (all runs), .json (as --format json), .html, .png, .svg. An existing file is never "
     "overwritten. Repeatable.",
 )
 @click.option(
@@ -84,7 +84,7 @@ ENDINGS = (".csv", *DRAWN)
     type=click.Choice(["table", "csv", "json"]),
     default="table",
     show_default=True,
-    help="Output format. table is for reading; csv and json have plain numbers in ns and bytes, and ratios as fractions of 1.",
+    help="Format of what is printed. table is for reading; csv and json have plain numbers in ns and bytes, and ratios as fractions of 1.",
 )
 def overhead(
     command: tuple[str, ...],
@@ -188,6 +188,8 @@ def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> list[Commle
             with new(output) as path:
                 if output.suffix == ".csv":
                     path.write_text(raw.text(runs), encoding="utf-8")
+                elif output.suffix == ".json":
+                    write_json(path, text.as_dict(found, number, processes))
                 elif output.suffix == ".html":
                     path.write_text(charts.page(found, runs, number, processes), encoding="utf-8")
                 else:

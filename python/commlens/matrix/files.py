@@ -15,6 +15,7 @@ from commlens.base.outputs import new
 from commlens.matrix import image
 from commlens.matrix.facts import Facts
 from commlens.matrix.query import TITLES
+from commlens.render import table
 from commlens.render.table import csv_text
 
 COLUMNS = ("source", "destination", "messages", "bytes")
@@ -38,6 +39,11 @@ def csv_rows(facts: Facts) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
 def write_csv(facts: Facts, path: Path) -> None:
     """Write a line for each pair."""
     path.write_bytes(csv_text(*csv_rows(facts)).encode())
+
+
+def write_json(facts: Facts, path: Path) -> None:
+    """Write the document that --format json prints."""
+    table.write_json(path, facts.as_dict())
 
 
 def write_npz(facts: Facts, path: Path) -> None:
@@ -118,6 +124,7 @@ def write_graphml(facts: Facts, path: Path) -> None:
 
 FORMATS: dict[str, Callable[[Facts, Path], None]] = {
     ".csv": write_csv,
+    ".json": write_json,
     ".npz": write_npz,
     ".mtx": write_mtx,
     ".graphml": write_graphml,
@@ -126,10 +133,14 @@ PICTURES = {".png": image.write_png, ".svg": image.write_svg}
 ENDINGS = (*PICTURES, *FORMATS)
 
 
-def check_ending(output: Path) -> None:
-    """Refuse a file whose name does not imply a format."""
+def check_ending(output: Path, style: str) -> None:
+    """Refuse a file whose name does not imply a format, or another one than that of --format."""
     if output.suffix.lower() not in ENDINGS:
         raise CommlensError(f"{output}: its name must end with one of {', '.join(ENDINGS)}")
+    if style != "table" and output.suffix.lower() != f".{style}":
+        raise CommlensError(
+            f"{output}: the name of a file implies its format: without --format, or FILE.{style} for {style}"
+        )
 
 
 def write(facts: Facts, output: Path, heading: str) -> None:
@@ -138,9 +149,9 @@ def write(facts: Facts, output: Path, heading: str) -> None:
     Raises
     ------
     CommlensError
-        `output` exists or cannot be written, or its name implies no format.
+        `output` exists or cannot be written.
+    pre: check_ending()
     """
-    check_ending(output)
     ending = output.suffix.lower()
     with new(output) as temporary:
         if ending in PICTURES:

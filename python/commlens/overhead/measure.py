@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from commlens.base.errors import CommlensError
 from commlens.base.messages import print_message
+from commlens.launch.job import end_job
 from commlens.overhead.legs import BASELINE, Tool
 
 LAST_WORDS, LAST_BYTES = 3, 1 << 16  # of a run that failed: so many lines, if they are not too long
-GRACE = 5.0  # seconds that a launcher has to end its processes
 # How launchers name the signal that ended a process, where their own exit status does not.
 OF_LAUNCHERS = re.compile(r"exited on signal (\d{1,2})\b|\(signal (\d{1,2})\)")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -164,11 +164,19 @@ def _execute(command: Sequence[str], said: Path) -> tuple[int, int, str]:
     with said.open("w+b") as file:
         begin = time.monotonic_ns()
         try:
-            rc = _wait(
-                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
+            job = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         except OSError as error:
             raise CommlensError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
+        try:
+            rc = job.wait()
+        finally:
+            end_job(job)
         wall = time.monotonic_ns() - begin
         file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
         return rc, wall, file.read().decode(errors="replace").strip()
@@ -186,14 +194,17 @@ def run_once(
     CommlensError
         No process completed MPI_Init and MPI_Finalize, the tool was not loaded, or the disk is full.
     """
-    (folder / "out").mkdir(parents=True)
-    command = tool.command(launch, stopwatch, folder)
-    rc, wall, said = _execute(command, folder / "said")
+    try:
+        (folder / "out").mkdir(parents=True)
+        command = tool.command(launch, stopwatch, folder)
+        rc, wall, said = _execute(command, folder / "said")
+    except OSError as error:
+        check_room(folder.parent)
+        raise CommlensError(f"{folder}: {error.strerror or error}") from None
     words = said.splitlines()[-LAST_WORDS:]
     which = f"{tool.name}, round {round}"
     times = read_times(folder)
-    if rc != 0 or not times:
-        check_room(folder)
+    check_room(folder)
     if rc != 0:
         shutil.rmtree(folder)
         raise FailedRunError(f"{which}: '{shlex.join(command)}' ended with {rc}", words, outcome(rc, said))
@@ -219,20 +230,6 @@ def run_once(
     output = sum(path.lstat().st_size for path in (folder / "out").rglob("*") if not path.is_dir())
     shutil.rmtree(folder)
     return summarize(times, wall, output, round, position, tool.name)
-
-
-def _wait(launcher: subprocess.Popen[bytes]) -> int:
-    """Return the exit status of a launcher; if it must be stopped, give it time to end its processes."""
-    try:
-        return launcher.wait()
-    finally:
-        if launcher.poll() is None:
-            launcher.terminate()
-            try:
-                launcher.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                launcher.kill()
-                launcher.wait()
 
 
 @contextmanager
@@ -281,6 +278,7 @@ def rounds(
     shuffle = random.Random(seed).shuffle
     processes = 0
     failed: set[str] = set()
+    writes: set[str] = set()
     with scratch() as folder:
         for round in range(number + 1):
             if round > 0:
@@ -299,9 +297,15 @@ def rounds(
                     continue
                 processes = processes or run.processes
                 if run.processes != processes:
-                    check_room(folder)
                     raise CommlensError(
                         f"{tool.name}, round {round}: {run.processes} processes reached MPI_Init and MPI_Finalize, but "
                         f"{processes} in the first run"
                     )
+                if run.output_bytes == 0 and tool.name in writes:
+                    raise CommlensError(
+                        f"{tool.name}, round {round}: the tool wrote no file, other than before. Is there room for its "
+                        f"output in {Path.cwd()}?"
+                    )
+                if run.output_bytes != 0:
+                    writes.add(tool.name)
                 yield run

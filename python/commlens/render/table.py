@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len
@@ -182,6 +183,11 @@ def json_text(value: Any) -> str:
         return _json(value, "\n") + "\n"
     except ValueError:
         return _json(_finite(value), "\n") + "\n"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write to a new file what --format json prints."""
+    path.write_text(escape(json_text(value), Target.JSON), encoding="utf-8")
 
 
 def _json(value: Any, end_of_line: str) -> str:
