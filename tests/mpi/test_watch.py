@@ -48,6 +48,17 @@ def test_a_watch_counts_what_is_said_in_its_communicator(mpi: Mpi) -> None:
     assert done.lines == sorted(line for rank in range(RANKS) for line in story(rank))
 
 
+def test_a_watch_counts_nothing_while_counting_is_paused(mpi: Mpi) -> None:
+    """Its communicator was made meanwhile, too; MPI_Pcontrol(0) and commlens_pause() are the same."""
+    done = mpi.run(RANKS, [mpi.compile("watch.c", "c", *LINK, flags=INCLUDE), "pauses"])
+    assert done.rc == 0, done
+    assert done.lines == sorted(
+        at(what, (rank + 1) % RANKS, messages, size, rank)
+        for rank in range(RANKS)
+        for what, messages, size in (("paused", 0, 0), ("resumed", 3, 36), ("paused again", 3, 36), ("reset", 1, 4))
+    )
+
+
 def test_without_the_profiler_a_watch_is_of_no_processes(mpi: Mpi) -> None:
     done = mpi.run(RANKS, [mpi.compile("watch.c", "c", *LINK, flags=INCLUDE), "phase"], mode="off")
     assert done.rc == 0, done

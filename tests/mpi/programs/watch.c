@@ -3,6 +3,7 @@
 #include <commlens/commlens.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 
 static int rank, size;
 static MPI_Comm turned;
@@ -23,11 +24,41 @@ static void print(const char* what, commlens_watch_t watch) {
   fflush(stdout);
 }
 
+/* A watch that is made, started, read and reset while counting is paused, of a communicator made meanwhile. */
+static void pauses(int world) {
+  MPI_Pcontrol(0);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, size - world, &turned);
+  MPI_Comm_rank(turned, &rank);
+  const commlens_watch_t sent = commlens_watch(&turned, COMMLENS_SENT);
+  commlens_watch_start(sent);
+  talk(2);
+  print("paused", sent);
+  MPI_Pcontrol(1);
+  talk(3);
+  print("resumed", sent);
+  MPI_Pcontrol(0);
+  talk(1);
+  print("paused again", sent);
+  commlens_watch_reset(sent);
+  commlens_watch_stop(sent);
+  commlens_watch_start(sent);
+  MPI_Pcontrol(1);
+  talk(1);
+  print("reset", sent);
+  commlens_watch_free(sent);
+  MPI_Comm_free(&turned);
+}
+
 int main(int argc, char** argv) {
   int world;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &world);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (argc > 1 && strcmp(argv[1], "pauses") == 0) {
+    pauses(world);
+    MPI_Finalize();
+    return 0;
+  }
   MPI_Comm_split(MPI_COMM_WORLD, 0, size - world, &turned);
   MPI_Comm_rank(turned, &rank);
   MPI_Comm none = MPI_COMM_NULL, everybody = MPI_COMM_WORLD;
