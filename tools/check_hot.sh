@@ -51,7 +51,7 @@ allowed=(
   # First use and freeing of datatypes; creation, naming and freeing of communicators, windows and files; the first use of
   # a communicator whose creation commlens did not see; the variables of COMMLENS_TUNE around a creation.
   tunes_families begin_creation begin_inside end_creation
-  late_layout known_layout basic_kind Thread::is_mapped datatype_made before_type_free late_comm created made_in_callback creating creation_completed before_comm_free after_comm_free undo_comm_free name_comm identity::group
+  late_layout known_layout basic_kind Thread::encloses datatype_made before_type_free late_comm created made_in_callback creating creation_completed before_comm_free after_comm_free undo_comm_free name_comm identity::group
   identity::processes made_window before_win_free made_file before_file_close
   # Begin and end of the measurement.
   has_paths

@@ -55,6 +55,7 @@ struct FramePointer {
 class Walk {
  public:
   enum Step : std::uint8_t { stepped, is_outermost, failed };
+  static constexpr int no_words = -1;  // does not store the words on which the result depends
 
   Walk(StackFrame frame, StackWord* words, int most_words, FindTables find) noexcept
       : first_sp_(frame.sp),
@@ -127,10 +128,11 @@ class Walk {
     }
   }
 
-  // Reads a word, and notes that the result depends on it.
+  // Reads a word, and notes that the result depends on it, unless that does not matter.
   bool read(std::uint64_t at, std::uint64_t& value) noexcept {
-    if (at < first_sp_ || at % sizeof value != 0 || count_ == most_words_) return false;
-    if (!stack_.read(at, value)) return false;
+    if (at < first_sp_ || at % sizeof value != 0) return false;
+    if (most_words_ == no_words) return stack_.read(at, value);
+    if (count_ == most_words_ || !stack_.read(at, value)) return false;
     words_[count_++] = {reinterpret_cast<const std::uint64_t*>(at), value};
     return true;
   }
@@ -274,6 +276,19 @@ std::uint64_t sp_after_return(const void* record) noexcept {
   return reinterpret_cast<std::uint64_t>(record) + 2 * sizeof(std::uint64_t);
 }
 #endif
+
+Caller find_caller(StackFrame frame, const void* record, std::uint64_t return_address) noexcept {
+  const auto at = reinterpret_cast<std::uint64_t>(record);
+  if (!can_unwind || frame.sp == 0) return Caller::unknown;
+  if (frame.sp > at) return Caller::is_none;  // the record lies in a frame that is no longer there
+  Walk walk(frame, nullptr, Walk::no_words, find_tables);
+  for (;;) {
+    const Walk::Step step = walk.step();
+    if (step == Walk::failed) return Caller::unknown;
+    if (step == Walk::is_outermost) return Caller::is_none;  // of another stack
+    if (walk.sp() > at) return walk.pc() == return_address ? Caller::is_one : Caller::is_none;
+  }
+}
 
 Unwound unwind(StackFrame frame, std::uint64_t* returns, int most, StackWord* words, int most_words) noexcept {
   return unwind_by(find_tables, frame, returns, most, words, most_words);

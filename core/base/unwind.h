@@ -71,6 +71,11 @@ struct Unwound {
 // a cut, the words are only those that the frames found so far depend on.
 Unwound unwind(StackFrame frame, std::uint64_t* returns, int most, StackWord* words, int most_words) noexcept;
 
+// Returns whether a function in progress has its frame record at `record` and returns to `return_address`: whether it
+// is one of the callers of `frame`.  Reads no memory that may be missing.
+enum class Caller : std::uint8_t { is_one, is_none, unknown };  // unknown: a frame before it cannot be unwound
+Caller find_caller(StackFrame frame, const void* record, std::uint64_t return_address) noexcept;
+
 // Returns true if all words still have their values.  For the hot path, thus without a system call: the thread must be
 // in a frame with the same pc and sp (and fp, if `uses_fp`) as the one that was unwound.
 //

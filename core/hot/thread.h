@@ -123,8 +123,8 @@ struct ThreadOwner {
 // (unless its owner is `one`).
 struct Thread {
   // Frame of the outermost MPI call in progress, or null.  A frame address instead of a depth, because an error handler
-  // may leave MPI by longjmp.  Then the next call is at or above the old frame, or the old frame has been overwritten:
-  // either shows that the old call has ended.
+  // may leave MPI by longjmp.  Then the next call is at or above the old frame, or the old frame is none of its
+  // callers' (encloses()): either shows that the old call has ended.
   char* outermost;
   Site outermost_return;  // its return address, stored behind its frame pointer
   CurrentCall current;
@@ -166,18 +166,14 @@ struct Thread {
 
   // True if a call with this frame was made inside another MPI call.
   bool is_inside(const char* frame) const noexcept {
-    constexpr std::ptrdiff_t near = 64 << 10;
-    if (outermost == nullptr || frame >= outermost) return false;
-    const bool is_there = outermost - frame < near || is_mapped(outermost);
-    return is_there && return_address(outermost) == outermost_return;
+    return outermost != nullptr && frame < outermost && encloses(frame);
   }
   void enter(char* frame) noexcept {
     outermost = frame;
     outermost_return = return_address(frame);
   }
-  // Cold.  A distant frame may have been on a stack that no longer exists: of a fiber that an error handler left for
-  // good.
-  static bool is_mapped(const char* frame) noexcept;
+  // Cold.  Returns whether the outermost call has not ended, as seen from a call with a frame below its own.
+  bool encloses(const char* frame) const noexcept;
   static Site return_address(const char* frame) noexcept {
     Site address;
     __builtin_memcpy(&address, frame + sizeof(void*), sizeof address);

@@ -49,6 +49,15 @@ void end_slice_at(Thread& thread, Ticks when) noexcept {
   thread.wait_until(at_once);
 }
 
+// When memory is short, a thread's slices end for good: what it counts from then on is in none.  Counters cannot be
+// compared again later, because some were added up already, and cells may have left the index.
+constexpr std::uint64_t stopped = ~std::uint64_t{0};
+bool have_stopped(const SliceLog& log) noexcept { return log.slot == stopped; }
+void stop(Thread& thread) noexcept {
+  thread.slices.slot = stopped;
+  end_slice_at(thread, never);
+}
+
 SliceSum* sum_of(SliceLog& log, Key key) noexcept;
 
 // Replaces the table by one of `capacity`, which is large enough, without the sums for which leaves() is true.  Returns
@@ -85,12 +94,13 @@ SliceSum* sum_of(SliceLog& log, Key key) noexcept {
 }
 
 // Returns a block with room for `at_least` entries, a spare one if possible; null when there is no memory.
-SliceBlock* new_block(Thread& thread, std::uint64_t generation, SliceBlock* next, std::uint64_t at_least) noexcept {
+SliceBlock* new_block(Thread& thread, Ticks width, std::uint64_t generation, SliceBlock* next,
+                      std::uint64_t at_least) noexcept {
   for (SliceBlock** at = &thread.slices.spare; *at != nullptr; at = &(*at)->next) {
     SliceBlock* const block = *at;
     if (block->capacity < at_least) continue;
     *at = block->next;
-    block->width = thread.slices.width;
+    block->width = width;
     block->next = next;
     __atomic_store_n(&block->generation, generation, __ATOMIC_RELEASE);
     return block;
@@ -98,7 +108,7 @@ SliceBlock* new_block(Thread& thread, std::uint64_t generation, SliceBlock* next
   const std::size_t bytes = std::max(block_bytes, sizeof(SliceBlock) + at_least * sizeof(SliceEntry));
   auto* const block = static_cast<SliceBlock*>(arena::allocate(arena::Kind::slices, bytes, thread.number));
   if (block == nullptr) return nullptr;
-  block->width = thread.slices.width;
+  block->width = width;
   block->capacity = (bytes - sizeof(SliceBlock)) / sizeof(SliceEntry);
   block->next = next;
   __atomic_store_n(&block->generation, generation, __ATOMIC_RELEASE);
@@ -110,7 +120,8 @@ SliceEntry* entries_of(SliceBlock* block) noexcept { return reinterpret_cast<Sli
 bool append(Thread& thread, const SliceEntry& entry) noexcept {
   SliceBlock*& newest = thread.slices.newest;
   if (newest == nullptr || newest->count.load(std::memory_order_relaxed) == newest->capacity) {
-    SliceBlock* const block = new_block(thread, newest == nullptr ? 1 : newest->generation, newest, 0);
+    SliceBlock* const block =
+        new_block(thread, thread.slices.width, newest == nullptr ? 1 : newest->generation, newest, 0);
     if (block == nullptr) return false;
     newest = block;
   }
@@ -212,15 +223,17 @@ bool widen(Thread& thread, std::uint64_t slot) noexcept try {
   constexpr std::uint64_t some_slices = 8;
   if (doublings == 0 && log.entries > long_log && slot >= some_slices) doublings = 1;
   if (doublings == 0) return true;
-  log.width <<= doublings;
-  log.slot >>= doublings;
-  if (log.newest == nullptr) return true;
+  if (log.newest == nullptr) {
+    log.width <<= doublings;
+    return true;
+  }
   Sliced sliced = slices_of(thread);
   for (SliceEntry& entry : sliced.entries) entry.slot >>= doublings;
   add_up(sliced.entries);
   SliceBlock* const old = log.newest;
-  SliceBlock* const block = new_block(thread, 0, nullptr, sliced.entries.size() * 2);
+  SliceBlock* const block = new_block(thread, log.width << doublings, 0, nullptr, sliced.entries.size() * 2);
   if (block == nullptr) return false;
+  log.width <<= doublings;
   std::copy(sliced.entries.begin(), sliced.entries.end(), entries_of(block));
   block->count.store(sliced.entries.size(), std::memory_order_relaxed);
   // A reader of the arena takes the newest generation that is complete.
@@ -287,6 +300,10 @@ bool advance(Thread& thread, Ticks now) noexcept {
 // if the thread is here for its events only.
 bool has_ended(Thread& thread, Ticks now) noexcept {
   forget_if_asked(thread);
+  if (have_stopped(thread.slices)) {
+    end_slice_at(thread, never);  // another thread has asked for something
+    return false;
+  }
   const Ticks origin = epoch.load();
   if (origin == 0) end_slice_at(thread, at_once);
   if (origin == 0 || now < origin) return false;
@@ -312,17 +329,18 @@ void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
       (!counts || spread(thread, slice_key(key), std::max(thread.current.since, epoch.load()), end))) {
     wait_for_next(thread);
   } else {
-    end_slice_at(thread, never);
+    stop(thread);
   }
 }
 
 void slice_over(Thread& thread, Ticks now) noexcept {
   if (counts_events()) note_events_outside(thread);
-  if (!has_ended(thread, now)) return;
-  if (advance(thread, now)) {
-    wait_for_next(thread);
-  } else {
-    end_slice_at(thread, never);
+  if (has_ended(thread, now)) {
+    if (advance(thread, now)) {
+      wait_for_next(thread);
+    } else {
+      stop(thread);
+    }
   }
   // In a callback of an MPI call: makes the end of that call check again, because its counters may have been cleared or
   // counting may have been paused.
@@ -331,7 +349,7 @@ void slice_over(Thread& thread, Ticks now) noexcept {
 
 void finish_slices(Thread& thread, Ticks end) noexcept {
   forget_if_asked(thread);
-  if (slice_end(thread) == never || epoch.load() == 0) return;
+  if (have_stopped(thread.slices) || epoch.load() == 0) return;
   if (thread.slices.width == 0) thread.slices.width = first_slice_width;
   if (thread.regions != nullptr && end > epoch.load() && !advance(thread, end)) return;
   static_cast<void>(note(thread, thread.slices.slot, end));
@@ -339,7 +357,7 @@ void finish_slices(Thread& thread, Ticks end) noexcept {
 
 bool leave_slices(Thread& thread, const FreedComms& freed) noexcept {
   SliceLog& log = thread.slices;
-  if (slice_end(thread) == never) return true;
+  if (have_stopped(log)) return true;
   if (epoch.load() == 0) return false;
   if (log.width == 0) log.width = first_slice_width;
   const auto leaves = [&freed](const SliceSum& sum) {
@@ -362,7 +380,7 @@ bool leave_slices(Thread& thread, const FreedComms& freed) noexcept {
   std::uint64_t capacity = first_sums;
   while (staying * 3 > capacity) capacity *= 2;
   done = done && (staying == log.used || renew_sums(log, capacity, leaves));
-  if (!done) end_slice_at(thread, never);
+  if (!done) stop(thread);
   return true;
 }
 

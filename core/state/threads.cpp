@@ -13,6 +13,7 @@
 #include "core/arena/arena.h"
 #include "core/base/locks.h"
 #include "core/base/memory.h"
+#include "core/base/unwind.h"
 #include "core/state/datatypes.h"
 #include "core/state/events.h"
 #include "core/state/freed_comms.h"
@@ -273,9 +274,17 @@ PeerCell* new_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexc
   return added_cell(table, key, place);
 }
 
-bool Thread::is_mapped(const char* frame) noexcept {
+// The return address shows it, unless the memory of the old frame was left as it was: by a function with large arrays,
+// for example.  Then the callers of the new frame decide.  Where they cannot be found, the old call is taken for one
+// that has not ended: counting a call twice would be worse than not counting it.
+//
+// The old frame may have been on a stack that no longer exists: of a fiber that an error handler left for good.
+bool Thread::encloses(const char* frame) const noexcept {
   Site copy;
-  return read_memory(frame + sizeof(void*), &copy, sizeof copy);
+  if (!read_memory(outermost + sizeof(void*), &copy, sizeof copy) || copy != outermost_return) return false;
+  const Site* const record = reinterpret_cast<const Site*>(frame);
+  const StackFrame from{without_signature(record[1]), sp_after_return(frame), record[0]};
+  return find_caller(from, outermost, without_signature(outermost_return)) != Caller::is_none;
 }
 
 void* grow_scratch(Thread& t, std::size_t bytes) noexcept {

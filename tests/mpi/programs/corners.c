@@ -138,6 +138,20 @@ static __attribute__((noinline)) void deeper(int levels, MPI_Comm comm) {
   room[1] = 1;
 }
 
+/* The call that does not return has its frame below that of this function. */
+static __attribute__((noinline)) void fails(MPI_Comm comm) {
+  char volatile room[64];
+  MPI_Send(&rank, 1, MPI_INT, 99, 0, comm);
+  room[1] = 1;
+}
+
+/* Has the same place on the stack, and leaves it as it was: the frame of the call that did not return, too. */
+static __attribute__((noinline)) void roomy(MPI_Comm comm) {
+  char volatile room[8192];
+  MPI_Barrier(comm);
+  room[1] = 1;
+}
+
 static void longjump(void) {
   MPI_Comm comm;
   MPI_Errhandler handler;
@@ -147,9 +161,10 @@ static void longjump(void) {
   int volatile jumped = 0;
   for (int volatile i = 0; i < 5; ++i) {
     if (setjmp(back) == 0)
-      MPI_Send(&rank, 1, MPI_INT, 99, 0, comm);
+      fails(comm);
     else
       ++jumped;
+    roomy(comm);
     deeper(5, comm);
     int one = 1, sum = 0;
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);

@@ -191,6 +191,59 @@ TEST(words_below_the_end_of_the_stack_are_read_directly_with_the_same_result) {
 }
 
 // As wrong tables give, which lead to a word that is no return address.
+namespace {
+
+struct Record {
+  const void* at;
+  std::uint64_t return_address;
+};
+
+// Its caller's frame has room for the record, which is left as it was.
+__attribute__((noinline)) Record record_of_ended_function() {
+  return {__builtin_frame_address(0), reinterpret_cast<std::uint64_t>(__builtin_return_address(0))};
+}
+
+__attribute__((noinline)) Caller seen_from_below(Record record) {
+  StackFrame here;
+  commlens_test_capture(&here);
+  return find_caller(here, record.at, record.return_address);
+}
+
+__attribute__((noinline)) Caller seen_from_far_below(Record record) {
+  char volatile room[8192];
+  room[0] = 0;
+  const Caller seen = seen_from_below(record);
+  room[1] = 1;
+  return seen;
+}
+
+Caller seen_on_other_stack = Caller::unknown;
+Record in_main_context;
+
+void look_from_coroutine() { seen_on_other_stack = seen_from_below(in_main_context); }
+
+}  // namespace
+
+TEST(a_function_is_a_caller_until_it_has_ended) {
+  const Record own{__builtin_frame_address(0), reinterpret_cast<std::uint64_t>(__builtin_return_address(0))};
+  CHECK(seen_from_below(own) == Caller::is_one);
+  CHECK(seen_from_far_below(own) == Caller::is_one);
+  CHECK(seen_from_below({own.at, own.return_address + 1}) == Caller::is_none);
+  CHECK(seen_from_far_below(record_of_ended_function()) == Caller::is_none);
+}
+
+TEST(a_function_on_another_stack_is_no_caller) {
+  in_main_context = {__builtin_frame_address(0), reinterpret_cast<std::uint64_t>(__builtin_return_address(0))};
+  std::vector<char> stack(1 << 16);
+  getcontext(&coroutine_context);
+  coroutine_context.uc_stack.ss_sp = stack.data();
+  coroutine_context.uc_stack.ss_size = stack.size();
+  coroutine_context.uc_link = &main_context;
+  makecontext(&coroutine_context, look_from_coroutine, 0);
+  swapcontext(&main_context, &coroutine_context);
+  CHECK(seen_on_other_stack != Caller::is_one);
+}
+
 TEST(an_address_on_the_stack_is_no_return_address) {
   at_probe = [] {
     constexpr std::size_t size = 256;

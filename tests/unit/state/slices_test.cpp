@@ -9,6 +9,7 @@
 #include "core/state/freed_comms.h"
 #include "tests/unit/check.h"
 #include "tests/unit/process.h"
+#include "tests/unit/shortage.h"
 
 namespace commlens {
 namespace {
@@ -180,6 +181,52 @@ TEST(communicators_that_come_and_go_leave_slices_of_a_model_and_little_memory) {
     const Sliced sliced = added_up({slices_of(thread)});
     CHECK(found(sliced) == expected(calls, sliced.width));
   });
+}
+
+// Memory is missing for one moment, at the end of a slice, which a region in a callback of an MPI call notices.
+TEST(no_call_is_in_two_slices_after_memory_was_short_inside_a_callback) {
+  for (int allowed = 0; allowed < 3; ++allowed) {
+    Thread thread = fresh();
+    std::vector<Call> calls;
+    const auto call = [&](std::uint32_t comm, Ticks at) {
+      calls.push_back({comm, 1, at, at + 10, 8});
+      make(thread, calls.back());
+    };
+    constexpr std::uint32_t comms = 100;  // more than fit into the first table of sums
+    for (std::uint32_t comm = 1; comm <= comms; ++comm) call(comm, origin + comm * 100);
+    thread.outermost = reinterpret_cast<char*>(&thread);
+    {
+      const shortage::NoMemory none(allowed);
+      slice_over(thread, origin + first_slice_width + 10);
+    }
+    thread.outermost = nullptr;
+    for (Ticks slot = 1; slot < 5; ++slot) {
+      for (std::uint32_t comm = 1; comm <= comms; ++comm)
+        call(comm, origin + slot * first_slice_width + comm * 100 + 20);
+    }
+    finish_slices(thread, 0);
+    std::map<std::uint32_t, std::uint64_t> in_slices;
+    for (const SliceEntry& e : slices_of(thread).entries) in_slices[comm_of_key(e.key)] += e.calls;
+    for (const auto& [comm, n] : in_slices) CHECK(n <= 5);
+  }
+}
+
+// The width of the slices doubles in vain: those that are there keep theirs.
+TEST(slices_keep_their_width_if_there_is_no_memory_for_wider_ones) {
+  Thread thread = fresh();
+  std::vector<Call> calls;
+  for (Ticks slot = 0; slot < max_slices; ++slot) {
+    calls.push_back({1, 1, origin + slot * first_slice_width + 100, origin + slot * first_slice_width + 200, 8});
+    make(thread, calls.back());
+  }
+  {
+    const shortage::NoMemory none;
+    make(thread, {1, 1, origin + max_slices * first_slice_width + 5, origin + max_slices * first_slice_width + 6, 8});
+  }
+  finish_slices(thread, 0);
+  const Sliced sliced = added_up({slices_of(thread)});
+  CHECK_EQ(sliced.width, first_slice_width);
+  CHECK(found(sliced) == expected(calls, sliced.width));
 }
 
 TEST(bytes_of_a_request_count_when_it_is_completed) {
