@@ -63,4 +63,7 @@ target_link_options(commlens_${family} PRIVATE
   ${runtime} ${libc_names} -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete
   -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/exports.map)
 target_link_libraries(commlens_${family} PRIVATE ${CMAKE_DL_LIBS})
+if(build_static)
+  include(cmake/static_library.cmake)
+endif()
 install(TARGETS commlens_${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/commlens/${family})

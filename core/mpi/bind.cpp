@@ -19,6 +19,7 @@
 #include "core/job/counting.h"
 #include "core/mpi/barriers.h"
 #include "core/mpi/state.h"
+#include "core/mpi/static_definitions.h"
 #include "core/process/symbols.h"
 #include "core/state/regions.h"
 
@@ -97,6 +98,7 @@ bool bring_mpi_library() noexcept {
 
 Definition find(const char* name, const void* behind) noexcept {
   const Definition found = find_symbol(name, behind);
+  if (found.address == nullptr && is_static_library()) return {commlens_static_definition(name), "", false};
   return found.address == nullptr && bring_mpi_library() ? find_symbol(name, behind) : found;
 }
 
@@ -210,7 +212,8 @@ __attribute__((constructor)) static void check_order() {
   program_begins();
   check_annotations();
   may_use_barrier();
-  remember_stderr();  // a program may close it, and reuse the descriptor, before it calls MPI
+  remember_stderr();                // a program may close it, and reuse the descriptor, before it calls MPI
+  if (is_static_library()) return;  // the linker takes it only where calls lead to it
   const void* const init = dlsym(RTLD_DEFAULT, "PMPI_Init");
   Dl_info theirs, ours;
   if (init == nullptr || dladdr(init, &theirs) == 0 || dladdr(commlens_slots, &ours) == 0) return;
@@ -234,7 +237,11 @@ void* commlens_bind(long entry) noexcept {
   const char* const name = names[entry / 2] + (entry % 2 == 0 ? 1 : 0);
   void* next = next_definition(name).address;
   if (next == nullptr) {
-    say("no loaded MPI library defines %s; the call fails", name);
+    say(is_static_library()
+            ? "the MPI library does not define %s, or was not linked with -Wl,--whole-archive; the call "
+              "fails"
+            : "no loaded MPI library defines %s; the call fails",
+        name);
     next = reinterpret_cast<void*>(no_such_procedure);
   }
   const bool is_wrapped = is_of_tools(entry) ? has_measured.load() : measuring.load();

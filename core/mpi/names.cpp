@@ -26,6 +26,7 @@
 
 #include "core/base/privileged.h"
 #include "core/base/processor.h"
+#include "core/mpi/static_definitions.h"
 #include "core/process/processes.h"
 
 namespace commlens {
@@ -191,6 +192,7 @@ void hide(const std::function<bool(const char*)>& lacking) {
 }  // namespace
 
 __attribute__((constructor)) static void show_what_is_there() try {
+  if (is_static_library()) return;  // its names are the program's
   // Looks for a name that neither our library nor a tool between it and the MPI library defines.
   const void* const loaded = dlsym(RTLD_NEXT, "PMPI_Get_library_version");
   Dl_info info;

@@ -209,8 +209,8 @@ def mpi_of(command: Command, objects: list[Object], install: Install) -> list[Fi
     program = objects[0]
     if program.defines & {"MPI_Init", "PMPI_Init"}:
         return [
-            problem("MPI", "the MPI library is linked statically: its calls stay inside the program",
-                    "link it with the shared MPI library")
+            problem("MPI", "the MPI library, or libcommlens.a, is linked statically: its calls stay inside the program",
+                    "link it with the shared MPI library; with libcommlens.a, start it without commlens-run")
         ]  # fmt: skip
     families: dict[str, Object] = {}
     unknown = []
