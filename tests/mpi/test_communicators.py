@@ -328,6 +328,18 @@ def _same_outcome(mpi: Mpi, case: str, runner: Path = Path("/usr/bin/env")) -> R
     return result
 
 
+def test_equal_calls_on_communicators_of_idup_one_after_the_other(mpi: Mpi) -> None:
+    """The call cache knows none of them by the handle of an earlier one, and their parent while they are unfinished."""
+    result = mpi.run(2, [mpi.compile("idup_pending.c"), "repeat"])
+    assert result.rc == 0, result
+    profile = result.open()
+    profile.check()
+    assert profile.calls("MPI_Allreduce") == {
+        f"i0.{n}": dict.fromkeys((0, 1), 3 if n % 2 == 0 else 2) for n in range(1, 201)
+    }
+    assert profile.calls("MPI_Iprobe") == {"W0.0": dict.fromkeys((0, 1), 300)}
+
+
 def test_calls_on_a_communicator_that_is_still_being_made(mpi: Mpi) -> None:
     plain, result = mpi.pair(4, [mpi.compile("idup_pending.c")])
     assert (

@@ -36,7 +36,15 @@ def test_children_of_every_kind_write_nothing_and_change_nothing(mpi: Mpi) -> No
     assert plain.lines == ["fds 0", "fork 26", "popen 22", "spawn 21", "vfork 21"]
     assert files(under.profile.parent) == {"profile.db"}
     assert profile.calls("MPI_Allreduce") == {"W0.0": dict.fromkeys(BOTH, 15)}
-    assert profile.calls("MPI_Comm_size") == {}, "made by the child"
+    assert profile.calls("MPI_Comm_size") == {}, "made by the child"  # the parent's would be counted
+
+
+def test_calls_of_a_child_like_those_of_its_parent_are_not_counted(mpi: Mpi) -> None:
+    """The call cache of the parent has them; the child's go to the MPI library."""
+    plain, under = mpi.pair(2, [mpi.compile("processes.c"), "repeats"])
+    profile = same(plain, under)
+    assert plain.lines == ["repeats 24"]
+    assert profile.calls("MPI_Iprobe") == {f"S{rank}.0": {rank: 60} for rank in BOTH}
 
 
 def test_an_mpi_program_started_by_a_rank_is_a_job_of_its_own(mpi: Mpi) -> None:

@@ -102,15 +102,18 @@ def test_a_type_that_is_first_used_while_others_are_freed(mpi: Mpi) -> None:
 
 
 def test_other_stacks_than_the_usual_one(mpi: Mpi) -> None:
-    """All of MPI in a second thread, fibers, and threads with 64 KiB of stack."""
+    """All of MPI in a second thread, fibers, threads with 64 KiB of stack, and a fiber that changes its thread."""
     plain, under = mpi.pair(2, [mpi.compile("stacks.c")])
     assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (0, "stacks done\n"), under
     profile = under.open()
     profile.check()
     # fibers of the first, of the second, and their home
-    assert profile.calls("MPI_Allreduce") == {f"d0.{n}": dict.fromkeys(BOTH, 50) for n in (1, 2, 3)}
+    assert profile.calls("MPI_Allreduce") == {
+        **{f"d0.{n}": dict.fromkeys(BOTH, 50) for n in (1, 2, 3)},
+        "W0.0": dict.fromkeys(BOTH, 10),
+    }
     assert profile.calls("MPI_Sendrecv") == {f"S{rank}.0": {rank: 3 * 50} for rank in BOTH}
-    assert profile.rows("SELECT threads FROM rank") == [{"threads": 4}] * 2
+    assert profile.rows("SELECT threads FROM rank") == [{"threads": 4 + 10}] * 2
 
 
 def test_a_progress_thread_is_not_the_applications(mpi: Mpi) -> None:

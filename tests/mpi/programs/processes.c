@@ -60,12 +60,33 @@ static void starts(void) {
   work(5);
 }
 
+/* The child makes the calls that the parent has made before it, and makes after it: known ones and new ones. */
+static void asks(int n, int tag) {
+  int flag = 0;
+  for (int i = 0; i < n; ++i) MPI_Iprobe(0, tag, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
+static void repeats(void) {
+  asks(20, 1);
+  fflush(stdout);
+  pid_t const child = fork();
+  if (child == 0) {
+    asks(20, 1);
+    asks(7, 2);
+    _exit(24);
+  }
+  asks(20, 1); /* at the same time as the child */
+  tell("repeats", wait_for(child));
+  asks(20, 1);
+}
+
 int main(int argc, char** argv) {
   char const* const what = argc > 1 ? argv[1] : "";
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   work(10);
   if (strcmp(what, "starts") == 0) starts();
+  if (strcmp(what, "repeats") == 0) repeats();
   if (strcmp(what, "command") == 0 && rank == 0) tell("command", WEXITSTATUS(system(argv[2])));
   if (strcmp(what, "instead") == 0) {
     /* another program takes the place of this rank: MPI_Finalize is never called */

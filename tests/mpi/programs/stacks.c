@@ -35,6 +35,22 @@ static void* small(void* unused) {
   return unused;
 }
 
+/* A fiber that another thread goes on with after each call. */
+enum { MOVES = 10 };
+static ucontext_t wanderer, of_thread;
+
+static void wander(void) {
+  for (int i = 0; i < MOVES; ++i) {
+    reduce(MPI_COMM_WORLD);
+    swapcontext(&wanderer, &of_thread);
+  }
+}
+
+static void* goes_on(void* unused) {
+  swapcontext(&of_thread, &wanderer);
+  return unused;
+}
+
 static void* all_of_it(void* unused) {
   int provided, rank;
   MPI_Init_thread(&arguments, &vector, MPI_THREAD_MULTIPLE, &provided);
@@ -57,6 +73,16 @@ static void* all_of_it(void* unused) {
   for (int i = 0; i < SMALL_THREADS; ++i) {
     pthread_t thread;
     if (pthread_create(&thread, &little, small, NULL) != 0) abort();
+    pthread_join(thread, NULL);
+  }
+  getcontext(&wanderer);
+  wanderer.uc_stack.ss_sp = malloc(FIBER_STACK);
+  wanderer.uc_stack.ss_size = FIBER_STACK;
+  wanderer.uc_link = &of_thread;
+  makecontext(&wanderer, wander, 0);
+  for (int i = 0; i < MOVES; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, goes_on, NULL) != 0) abort();
     pthread_join(thread, NULL);
   }
   for (int i = 0; i < 3; ++i) MPI_Comm_free(&comms[i]);
