@@ -32,6 +32,21 @@ int main(int n, char** words) {
 }
 """
 
+# Somebody sets the clock forward, or back, by a day before each look at it.
+SET_CLOCK = """\
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+time_t time(time_t* to) {
+  static long days;
+  struct timespec t;
+  syscall(SYS_clock_gettime, CLOCK_REALTIME, &t);
+  t.tv_sec += __atomic_fetch_add(&days, DAY, __ATOMIC_RELAXED) * 86400;
+  if (to != 0) *to = t.tv_sec;
+  return t.tv_sec;
+}
+"""
+
 pytestmark = pytest.mark.skipif(SANITIZER is not None, reason="times of sanitizers are nobody's")
 
 
@@ -106,6 +121,19 @@ def test_the_phases_of_finalize_are_within_it(
     assert [part.split()[0] for part in line.split(None, 1)[1].split(", ")[:5]] == [
         "collect", "gather", "agree", "write", "store",
     ]  # fmt: skip
+
+
+@pytest.mark.dealt
+@pytest.mark.parametrize("day", [1, -1])
+def test_a_clock_that_is_set_ends_no_patience(mpi: Mpi, day: int) -> None:
+    """Rank 0 waits for the late rank 1, and both are in one profile."""
+    where = mpi.fresh("set")
+    (where / "late.c").write_text(PROGRAM)
+    (where / "clock.c").write_text(SET_CLOCK)
+    clock = mpi.compile(where / "clock.c", shared=True, flags=[f"-DDAY={day}"])
+    done = mpi.run(2, [mpi.compile(where / "late.c")], preload=[clock])
+    assert done.rc == 0, done
+    assert done.open().rows("SELECT COUNT(*) AS n FROM rank") == [{"n": 2}]
 
 
 def test_the_barrier_is_asked_for_before_there_are_threads(mpi: Mpi) -> None:
