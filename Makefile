@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 PROCESSORS ?= x86_64
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site-wide site page fmt lint test-aarch64 gen install wheels test-wheels test-rust test-old-glibc uninstall clean
+.PHONY: help setup build demo test test-quick test-all test-spark coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site-wide site page fmt lint test-aarch64 gen install wheels test-wheels test-rust test-old-glibc uninstall clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -25,6 +25,9 @@ test-quick:  ## unit tests and the reader, without the longest: a minute and a h
 
 test-all:    ## the same, and each test with both MPIs of which 'make test' deals out the cases
 	@tools/test.sh all
+
+test-spark:  ## the questions to a dataset with Spark, on a cluster of two workers: equal to DuckDB? minutes
+	@tools/spark.sh
 
 fuzz:        ## 10,000 random programs on each MPI against the model; continues a stopped run
 	@tools/fuzz.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages of the named groups; does nothing if none is missing.
 #
-#     tools/setup.sh build|reader|dev|wheels|demo|mpi|test|proof|peers|hosts|slurm|site|fuzz|processors ...
+#     tools/setup.sh build|reader|dev|wheels|demo|mpi|test|proof|peers|hosts|slurm|site|spark|fuzz|processors ...
 #
 # A program counts as installed if it works, whether from a distribution's package, an environment module or Spack.
 # Missing packages are installed with apt-get, as root or with sudo.  Without both, this script lists the packages to ask
@@ -109,6 +109,7 @@ peers   autoconf            has autoconf
 peers   automake            has automake
 peers   libtool             has libtoolize
 hosts   iproute2            has ip
+spark   openjdk-17-jre-headless has java
 slurm   munge               has munged
 slurm   slurmctld           has slurmctld
 slurm   slurmd              has slurmd

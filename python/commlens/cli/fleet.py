@@ -99,6 +99,14 @@ DATE = Parsed("date", parse_date)
     "/jobs/{cluster}/{job_id}.html. Lines of the page become links to it.",
 )  # fmt: skip
 @click.option("--personal", is_flag=True, help="With --html: name users, too.")
+@click.option(
+    "--engine", "name", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True,
+    help="What runs the queries: DuckDB in this process, or Spark, which needs the package pyspark and Java.",
+)  # fmt: skip
+@click.option(
+    "--master", default="", metavar="URL",
+    help="With --engine spark: the cluster, as in spark-submit --master: spark://HOST:PORT, yarn, local[4].  [default: local[*]]",
+)  # fmt: skip
 @click.option("--memory", default="", metavar="SIZE", help="Most memory that DuckDB uses, such as 4GB.")
 @click.option(
     "--threads", type=click.IntRange(min=1), default=None, metavar="N", help="Most threads that DuckDB uses."
@@ -180,11 +188,21 @@ def refuse_two(*asked: object, of_page: bool) -> None:
         raise click.UsageError("--job-page and --personal are of --html")
 
 
-def opened(dataset: Path, *, memory: str, threads: int | None, **of_scope: Any) -> Engine:
-    """Return DuckDB with the tables of a dataset."""
+def opened(
+    dataset: Path, *, name: str, master: str, memory: str, threads: int | None, **of_scope: Any
+) -> Engine:
+    """Return DuckDB or Spark with the tables of a dataset."""
     from commlens.fleet.engine import DuckEngine, Scope
 
     scope = Scope(**{name: value for name, value in of_scope.items() if value})
+    if name == "spark":
+        if memory or threads:
+            raise click.UsageError("--memory and --threads are of DuckDB; Spark has spark-defaults.conf")
+        from commlens.fleet.spark import LOCAL, SparkEngine
+
+        return SparkEngine(dataset, scope, master=master or LOCAL)
+    if master:
+        raise click.UsageError("--master is of --engine spark")
     return DuckEngine(dataset, scope, memory=memory, threads=threads or 0)
 
 

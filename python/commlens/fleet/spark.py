@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens a dataset for queries with Spark: the same views as DuckDB, for a centre that outgrows one machine.
+
+The dataset is on a file system that all workers reach, under the same path.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from commlens.base.errors import CommlensError
+from commlens.base.packages import load
+from commlens.fleet._dataset import TABLES
+from commlens.fleet.engine import Answer, Scope, asked_sql, files_of
+
+LOCAL = "local[*]"
+SETTINGS = {
+    "spark.app.name": "commlens fleet",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    # A division by zero is NULL for DuckDB, and not an error.
+    "spark.sql.ansi.enabled": "false",
+}
+
+
+class SparkEngine:
+    """Spark with the tables of a dataset as views.
+
+    Parameters
+    ----------
+    master : str
+        As of spark-submit: spark://HOST:PORT, yarn, local[4].
+    """
+
+    def __init__(self, root: Path, scope: Scope, *, master: str = LOCAL):
+        files = files_of(root, scope)
+        sql = load("pyspark.sql", "pyspark")
+        self._errors: tuple[type[BaseException], ...] = (
+            load("pyspark.errors", "pyspark").PySparkException,
+            load("py4j.protocol", "pyspark").Py4JError,
+        )
+        builder = sql.SparkSession.builder.master(master)
+        for name, value in {**SETTINGS, "spark.pyspark.python": sys.executable}.items():
+            builder = builder.config(name, value)
+        try:
+            self._session = builder.getOrCreate()
+        except Exception as error:  # without Java, or without a cluster at this address: of several packages
+            raise CommlensError(
+                f"Spark cannot be started with master {master}: {_first_line(error)}"
+            ) from None
+        for table, paths in files.items():
+            self._open(table, paths, scope.condition(table))
+        self.run(asked_sql(scope))
+
+    def _open(self, table: str, paths: Sequence[Path], condition: str) -> None:
+        """Create the view of a table; columns that older files lack are NULL.
+
+        Spark gets the columns, so that it need not open all files to find them.
+        """
+        columns = ", ".join(f"`{column.name}` {_type(column.type)}" for column in TABLES[table].columns)
+        if paths:
+            frame = self._session.read.schema(columns).parquet(*[path.resolve().as_uri() for path in paths])
+        else:
+            frame = self._session.createDataFrame([], columns)
+        frame.where(condition).createOrReplaceTempView(table)
+
+    def run(self, sql: str) -> Answer:
+        """Run a statement; return titles and rows.
+
+        Raises
+        ------
+        CommlensError
+            Spark refuses it, or a file of the dataset is damaged.
+        """
+        try:
+            frame = self._session.sql(sql)
+            return list(frame.columns), [tuple(map(_value, row)) for row in frame.collect()]
+        except self._errors as error:
+            raise CommlensError(f"SQL: {_first_line(error)}") from None
+
+    def stop(self) -> None:
+        """End Spark."""
+        self._session.stop()
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _type(name: str) -> str:
+    """Return the name of a type in Spark. Times have no zone, as in DuckDB."""
+    return {"TEXT": "STRING", "TIMESTAMP": "TIMESTAMP_NTZ"}.get(name, name)
+
+
+def _value(value: Any) -> Any:
+    """Return a value as DuckDB has it: times in UTC without a zone."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(timezone.utc).replace(tzinfo=None)
+    return value
