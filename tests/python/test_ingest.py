@@ -144,6 +144,7 @@ def test_a_profile_without_some_tables_goes_in_with_a_complaint(tmp_path: Path, 
         ):
             db.execute(f"DROP TABLE {table}")
         db.commit()
+    os.utime(path, (1, 1))
     assert run("ingest", path, "--into", tmp_path / "set").exit_code == 0
     (job,) = rows_of(tmp_path / "set", "job")
     assert job["complaints"] >= 8

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 1
+VERSION = 2
 
 
 class Column(NamedTuple):
@@ -59,6 +59,7 @@ TABLES: dict[str, Table] = {
             Column('command_line', 'TEXT', '', 'Command line, as in the profile.', personal='command'),
             Column('directory', 'TEXT', '', 'Working directory.', personal='path'),
             Column('profile', 'TEXT', '', 'Path of the profile that was read.', personal='path'),
+            Column('changed', 'TIMESTAMP', '', 'Time at which the profile was changed last, UTC.', null=True, since=2),
             Column('file', 'BIGINT', '', 'Hash of path, size and time of the profile: a file that did not change is not read again.'),
             Column('ranks', 'BIGINT', 'processes', 'Processes in MPI_COMM_WORLD.'),
             Column('ranks_collected', 'BIGINT', 'processes', 'Processes whose data is in the profile.'),

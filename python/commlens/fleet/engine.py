@@ -83,6 +83,18 @@ def asked_sql(scope: Scope) -> str:
     return f"CREATE OR REPLACE TEMPORARY VIEW asked AS {value}"
 
 
+UNREADABLE_SQL = """
+CREATE OR REPLACE TEMPORARY VIEW unreadable AS
+SELECT id, cluster, month, changed, owner, profile, reason
+  FROM (SELECT refused.*, ROW_NUMBER() OVER (PARTITION BY cluster, profile ORDER BY changed DESC, id) AS place
+          FROM refused) AS latest
+ WHERE place = 1 AND NOT EXISTS (
+       SELECT 1 FROM job
+        WHERE job.cluster = latest.cluster AND job.profile = latest.profile AND job.changed >= latest.changed)
+"""
+"""View unreadable: the newest refusal of each profile that was not read since, as one that was still being copied."""
+
+
 def files_of(root: Path, scope: Scope) -> dict[str, list[Path]]:
     """Return the files of each table that may have rows of some jobs.
 
@@ -119,7 +131,8 @@ class DuckEngine:
                 self._connection.execute(f"SET {name} = '{value}'")
         for table, paths in files.items():
             self._open(table, paths, scope.condition(table))
-        self._connection.execute(asked_sql(scope))
+        for sql in (asked_sql(scope), UNREADABLE_SQL):
+            self._connection.execute(sql)
         # Queries of users read the dataset and nothing else, and write nothing outside of it.
         self._connection.execute(f"SET allowed_directories = [{quoted(str(root.resolve()))}]")
         self._connection.execute("SET enable_external_access = false")

@@ -55,6 +55,19 @@ def schema_of(table: str) -> Any:
     return pa.schema([pa.field(column.name, types[column.type]) for column in TABLES[table].columns])
 
 
+def counters_of(table: str) -> list[str]:
+    """Return the columns of a table whose values are hardly ever equal: times, bytes and calls.
+
+    A dictionary of these is as large as they are. Packed into as many bits as their differences have, operations take a third
+    less space than with one, and are read in half of the time (docs/evidence/fleet.md).
+
+    >>> counters_of("site")
+    ['calls', 'time_ns', 'bytes_sent', 'bytes_received']
+    """
+    columns = TABLES[table].columns
+    return [c.name for c in columns if c.type == "BIGINT" and (c.unit in ("ns", "bytes") or c.name == "calls")]
+
+
 def cluster_folder(cluster: str) -> str:
     """Return the name of a cluster in a path.
 
@@ -91,8 +104,14 @@ class PartWriter:
         except OSError as error:
             raise CommlensError(f"{self._file}: cannot be written: {error.strerror}") from None
         schema = schema_of(self._table)
-        # Hostile or damaged values of floats have no order: statistics are for what queries search.
-        self._writer = parquet().ParquetWriter(self._sink, schema, compression="zstd", use_dictionary=True)
+        counters = counters_of(self._table)
+        self._writer = parquet().ParquetWriter(
+            self._sink,
+            schema,
+            compression="zstd",
+            use_dictionary=[name for name in schema.names if name not in counters],
+            column_encoding=dict.fromkeys(counters, "DELTA_BINARY_PACKED"),
+        )
 
     def write(self, table: Any) -> None:
         """Append rows, a pyarrow table."""

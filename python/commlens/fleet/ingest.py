@@ -15,7 +15,7 @@ from typing import Any
 from commlens.base.errors import CommlensError
 from commlens.fleet._dataset import CODES, TABLES, Code
 from commlens.fleet.dataset import Dataset
-from commlens.fleet.job import JobReader, Origin, Rows, changed_of, month_of
+from commlens.fleet.job import JobReader, Origin, Rows, month_of, state_of
 from commlens.fleet.pseudonyms import Pseudonyms
 from commlens.profile import open_profile
 from commlens.profile.shards import IncompleteProfile, is_directory
@@ -25,7 +25,7 @@ MOST_ROWS = 200_000
 MOST_S = 60.0
 """Time after which a batch is written although it is small."""
 SETTLED_S = 10.0
-"""Age from which on a file in a watched folder is complete."""
+"""Age from which on a profile is no longer being copied."""
 ENDINGS = (".db", ".commlens")
 
 
@@ -114,16 +114,22 @@ class Ingest:
             The dataset cannot be written.
         """
         try:
-            origin = Origin(path.absolute(), path.stat(), self._cluster, self._pseudonyms, self._codes)
+            origin = Origin(
+                path.absolute(), path.stat(), state_of(path), self._cluster, self._pseudonyms, self._codes
+            )
         except (OSError, ValueError) as error:
             self._refuse(path, f"cannot be read: {getattr(error, 'strerror', None) or error}")
             return
         if self._is_known(origin.file_id):
             self.counts.known += 1
             return
+        rows, reason, is_whole = rows_of(path, origin)
+        if not is_whole and time.time() - origin.state[1] / 1e9 < SETTLED_S:
+            # A job goes in once: half of a folder of shards would stay all that the dataset has of it.
+            self._refuse(path, "incomplete, and changed just now: it may still be copied, read it again later")
+            return
         assert self._files is not None
         self._files.add(origin.file_id)
-        rows, reason = rows_of(path, origin)
         jobs = {row[0] for row in rows.get("job", ())}
         if jobs & self._jobs:  # a copy of a profile of this batch
             self.counts.known += 1
@@ -143,12 +149,11 @@ class Ingest:
         self.counts.reasons.append(f"{path}: {reason}")
 
     def _refusal(self, origin: Origin, reason: str) -> tuple[Any, ...]:
-        changed = changed_of(origin.stat)
         row = {
             "id": origin.file_id,
             "cluster": origin.cluster,
-            "month": month_of(changed),
-            "changed": changed,
+            "month": month_of(origin.changed),
+            "changed": origin.changed,
             "owner": origin.owner,
             "profile": str(origin.path),
             "reason": reason,
@@ -180,26 +185,20 @@ class Ingest:
         self._since = time.monotonic()
 
 
-def rows_of(path: Path, origin: Origin) -> tuple[Rows, str]:
-    """Return the rows of a profile, or the reason why it cannot be read."""
+def rows_of(path: Path, origin: Origin) -> tuple[Rows, str, bool]:
+    """Return the rows of a profile, or the reason why it cannot be read; and whether no part of it is missing."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", IncompleteProfile)
         try:
             with open_profile(str(path)) as connection:
                 reader = JobReader(connection, origin)
                 complaints = sum(issubclass(warning.category, IncompleteProfile) for warning in caught)
-                return reader.read(complaints), ""
+                return reader.read(complaints), "", not complaints
         except CommlensError as error:
-            return {}, error.message.replace(f"{path}: ", "", 1)
+            return {}, error.message.replace(f"{path}: ", "", 1), True
         # Whatever a damaged profile does to one of the readers, the profiles after it are read.
         except Exception as error:
-            return {}, f"cannot be read: {type(error).__name__}: {error}"
-
-
-def state_of(path: Path) -> tuple[int, int]:
-    """Return the bytes of a profile and when it changed, in ns; of a profile that is a folder, those of its files."""
-    every = [one.stat() for one in (path, *(path.iterdir() if path.is_dir() else ()))]
-    return sum(facts.st_size for facts in every), max(facts.st_mtime_ns for facts in every)
+            return {}, f"cannot be read: {type(error).__name__}: {error}", True
 
 
 def watch(ingest: Ingest, folders: Sequence[Path], every_s: float, is_over: Callable[[], bool]) -> None:

@@ -47,10 +47,13 @@ class Origin:
         The profile.
     stat : os.stat_result
         Of its file or folder.
+    state : tuple of int
+        Its bytes and when it changed, of state_of().
     """
 
     path: Path
     stat: os.stat_result
+    state: tuple[int, int]
     cluster: str
     pseudonyms: Pseudonyms = field(default_factory=Pseudonyms)
     codes: Sequence[Code] = CODES
@@ -63,7 +66,18 @@ class Origin:
     @property
     def file_id(self) -> int:
         """The number by which a file is known that was read before."""
-        return self.pseudonyms.number("file", self.path, self.stat.st_size, self.stat.st_mtime_ns)
+        return self.pseudonyms.number("file", self.path, *self.state)
+
+    @property
+    def changed(self) -> datetime:
+        """When the profile changed last."""
+        return datetime.fromtimestamp(self.state[1] // 10**9, timezone.utc).replace(tzinfo=None)
+
+
+def state_of(path: Path) -> tuple[int, int]:
+    """Return the bytes of a profile and when it changed, in ns; of a profile that is a folder, those of its files."""
+    every = [one.stat() for one in (path, *(path.iterdir() if path.is_dir() else ()))]
+    return sum(facts.st_size for facts in every), max(facts.st_mtime_ns for facts in every)
 
 
 @lru_cache(maxsize=4096)
@@ -97,10 +111,6 @@ def month_of(time: datetime | None) -> str:
     """Return the month that names a partition; empty for an unknown time."""
     return time.strftime("%Y-%m") if time is not None and time.year >= 1970 else ""
 
-
-def changed_of(stat: os.stat_result) -> datetime:
-    """Return when a file was changed last."""
-    return datetime.fromtimestamp(int(stat.st_mtime), timezone.utc).replace(tzinfo=None)
 
 
 class JobReader:
@@ -224,6 +234,7 @@ class JobReader:
             "queue": self._setting("environment", *QUEUES)[:MOST_TEXT],
             "directory": meta.get("working_directory", "")[:MOST_TEXT],
             "profile": str(origin.path),
+            "changed": origin.changed,
             "file": origin.file_id,
             "waiting_ns": sum(row["waiting_ns"] or 0 for row in operations),
             "waiting_of_ns": sum(row["time_ns"] for row in operations if row["waiting_ns"] is not None),

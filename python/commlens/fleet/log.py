@@ -117,10 +117,13 @@ class Log:
             raise CommlensError(
                 f"{root}: a dataset of version {version}, but this commlens knows at most {VERSION}: use a newer commlens"
             )
+        self.version = version
 
     @staticmethod
     def create(root: Path) -> Log:
-        """Return the log of a dataset, which is made if there is none: in a new or an empty folder.
+        """Return the log of a dataset for writing: it is made if there is none, in a new or an empty folder.
+
+        A dataset of an older version becomes one of this version: its files lack columns, which are NULL.
 
         Raises
         ------
@@ -138,13 +141,26 @@ class Log:
                         return Log(root)
                     raise CommlensError(f"{root}: neither a dataset nor an empty folder")
                 (root / FOLDER).mkdir(exist_ok=True)
-                temporary = root / f"{HEAD}.{secrets.token_hex(8)}"
-                store(temporary, {"version": VERSION, "tables": list(TABLES)})
-                temporary.rename(head)  # writers that begin at the same time write the same
-                sync_folder(root)
+                Log._write_head(root)
+            elif Log(root).version < VERSION:
+                # An older commlens would lose the new columns when it puts files together: now it refuses the dataset.
+                Log._write_head(root)
         except OSError as error:
             raise CommlensError(f"{root}: cannot be written: {error.strerror or error}") from None
         return Log(root)
+
+    @staticmethod
+    def _write_head(root: Path) -> None:
+        """Write the head of this version. Writers that begin at the same time write the same."""
+        temporary = root / f"{HEAD}.{secrets.token_hex(8)}"
+        try:
+            store(temporary, {"version": VERSION, "tables": list(TABLES)})
+            temporary.rename(root / HEAD)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        sync_folder(root)
 
     def read(self) -> State:
         """Return the files of the dataset now.

@@ -15,7 +15,7 @@ from typing import Any
 from commlens.base.errors import CommlensError
 from commlens.base.packages import load
 from commlens.fleet._dataset import TABLES
-from commlens.fleet.engine import Answer, Scope, asked_sql, files_of
+from commlens.fleet.engine import UNREADABLE_SQL, Answer, Scope, asked_sql, files_of
 
 LOCAL = "local[*]"
 SETTINGS = {
@@ -56,7 +56,8 @@ class SparkEngine:
             ) from None
         for table, paths in files.items():
             self._open(table, paths, scope.condition(table))
-        self.run(asked_sql(scope))
+        for sql in (asked_sql(scope), UNREADABLE_SQL):
+            self.run(sql)
 
     def _open(self, table: str, paths: Sequence[Path], condition: str) -> None:
         """Create the view of a table; columns that older files lack are NULL.

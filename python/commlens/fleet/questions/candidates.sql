@@ -3,14 +3,18 @@
 --
 -- saved_hours: what it could save at most.
 -- tuning: hours in collectives, without waiting, beyond those that the calls would take if each were as fast as on average
--- in the code that is the fastest with this procedure, message size and size of communicator. commlens tune searches a
--- setting. placement: hours in messages, without waiting, times the share of the bytes that leave a node, in jobs on several
+-- in the code that is the fastest with this procedure, message size and size of communicator, of codes with five jobs or
+-- more. commlens tune searches a setting. placement: hours in messages, without waiting, times the share of the bytes that leave a node, in jobs on several
 -- nodes whose ranks exchange with neighbours. commlens place searches an order of the ranks.
 CREATE OR REPLACE TEMPORARY VIEW candidates AS
-WITH call AS (
-       SELECT code, cluster, op, bin, FLOOR(LN(size / 1e0) / LN(2e0) + 1e-9) AS power, COUNT(DISTINCT job) AS jobs,
-              SUM(calls / 1e0) AS calls, SUM((time_ns - COALESCE(waiting_ns, 0)) / 3.6e12) AS hours
-         FROM operation WHERE class = 'collective' AND size > 1 AND bin >= 0 GROUP BY 1, 2, 3, 4, 5),
+WITH counted AS (
+       SELECT code, cluster, op, bin, size, COUNT(DISTINCT job) AS jobs, SUM(calls * 1e0) AS calls,
+              SUM(time_ns * 1e0) - COALESCE(SUM(waiting_ns * 1e0), 0) AS busy_ns
+         FROM operation WHERE class = 'collective' AND size > 1 AND bin >= 0 GROUP BY code, cluster, op, bin, size),
+     call AS (
+       SELECT code, cluster, op, bin, FLOOR(LN(size / 1e0) / LN(2e0) + 1e-9) AS power, MAX(jobs) AS jobs,
+              SUM(calls) AS calls, SUM(busy_ns) / 3.6e12 AS hours
+         FROM counted GROUP BY 1, 2, 3, 4, 5),
      fastest AS (
        SELECT cluster, op, bin, power, MIN(hours / calls) AS least
          FROM call WHERE calls > 0 AND jobs >= 5 GROUP BY 1, 2, 3, 4 HAVING COUNT(*) > 1),
@@ -21,7 +25,7 @@ WITH call AS (
           AND fastest.power = call.power
         GROUP BY call.code, call.op),
      message AS (
-       SELECT job, SUM((time_ns - COALESCE(waiting_ns, 0)) / 3.6e12) AS hours
+       SELECT job, (SUM(time_ns * 1e0) - COALESCE(SUM(waiting_ns * 1e0), 0)) / 3.6e12 AS hours
          FROM operation WHERE class IN ('p2p', 'completion') GROUP BY job),
      placed AS (
        SELECT matrix.code, matrix.pattern, SUM(message.hours) AS hours, SUM(message.hours * (1 - locality)) AS saved_hours

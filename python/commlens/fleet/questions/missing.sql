@@ -2,7 +2,7 @@
 -- Which jobs have no profile, or only a part of one, and why?
 --
 -- Jobs of the batch system (commlens ingest --accounting) without a profile of the same cluster and job id; profiles that
--- were refused; and profiles that lack processes or were recovered after a kill. share: of the jobs of the batch system.
+-- could not be read; and profiles that lack processes or were recovered after a kill. share: of the jobs of the batch system.
 CREATE OR REPLACE TEMPORARY VIEW missing AS
 WITH without AS (
        SELECT cluster, queue, cpu_ns,
@@ -15,7 +15,7 @@ WITH without AS (
      found AS (
        SELECT cluster, queue, reason, COUNT(*) AS jobs, SUM(cpu_ns / 3.6e12) AS hours FROM without GROUP BY 1, 2, 3
        UNION ALL
-       SELECT cluster, '', CONCAT('refused: ', reason), COUNT(*), CAST(NULL AS DOUBLE) FROM refused GROUP BY cluster, reason
+       SELECT cluster, '', CONCAT('refused: ', reason), COUNT(*), CAST(NULL AS DOUBLE) FROM unreadable GROUP BY cluster, reason
        UNION ALL
        SELECT cluster, queue, CASE WHEN ranks_collected < ranks THEN 'profile lacks processes'
                                    ELSE CONCAT('recovered: ', state) END,

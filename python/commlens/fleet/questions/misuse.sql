@@ -15,7 +15,10 @@ WITH counted AS (
                        THEN calls ELSE 0 END) AS polls,
               SUM(CASE WHEN op IN ('MPI_Test', 'MPI_Testall', 'MPI_Testany', 'MPI_Testsome', 'MPI_Iprobe', 'MPI_Improbe')
                        THEN time_ns ELSE 0 END) AS polls_ns
-         FROM operation GROUP BY job),
+         FROM operation
+        WHERE (class = 'p2p' AND bin BETWEEN 0 AND 6)
+           OR op IN ('MPI_Barrier', 'MPI_Test', 'MPI_Testall', 'MPI_Testany', 'MPI_Testsome', 'MPI_Iprobe', 'MPI_Improbe')
+        GROUP BY job),
      made AS (
        SELECT job, SUM(communicators) AS communicators FROM comm_family
         WHERE kind IN ('intra', 'inter') GROUP BY job),
