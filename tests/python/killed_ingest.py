@@ -2,16 +2,19 @@
 """Kills writers of a dataset, and checks that the dataset then has all rows of a batch or none, and none twice.
 
     python tests/python/killed_ingest.py PROFILES FOLDER points FIRST STEP
+    python tests/python/killed_ingest.py PROFILES FOLDER full FIRST STEP
     python tests/python/killed_ingest.py PROFILES FOLDER random TIMES SEED
 
 points: a writer is killed at its FIRST change of a file, the next at STEP later ones, and so on, until one ends by itself.
-random: two writers at once are killed at random moments. Prints one line for each writer that was killed.
+full: instead of that, the disk of the writer is full from this change on.
+random: two writers at once are killed at random moments. Prints one line for each writer that was killed or failed.
 
 Writers are forked children of this process, which imports pyarrow once.
 """
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import random
@@ -20,11 +23,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fleet_cases import content, doubled
 
+from commlens.base.errors import CommlensError
 from commlens.fleet import dataset as dataset_module
 from commlens.fleet import files as files_module
 from commlens.fleet import log as log_module
@@ -38,6 +43,8 @@ CALLS: tuple[tuple[Any, str], ...] = (
     *((log_module, "sync_folder"), (files_module, "sync_folder")),
 )
 FEW_TABLES = ("job", "refused", "operation")
+FAILED, WENT_ON = 5, 6
+"""Exit codes of a writer whose disk is full: it complained, or did without what failed."""
 
 Jobs = list[dict[str, list[Any]]]
 
@@ -62,6 +69,38 @@ def die_at(point: int) -> None:
     setattr(os, "fsync", lambda _: None)  # noqa: B010 - a killed process needs none, and it takes most of the time
     for owner, name in CALLS:
         setattr(owner, name, around(getattr(owner, name)))
+
+
+def fill_at(point: int) -> list[int]:
+    """Let the disk of this process be full from its change number `point` on; return a list that then has a number."""
+    left, failed = [point], []
+
+    def around(call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **named: Any) -> Any:
+            left[0] -= 1
+            if left[0] <= 0:
+                failed.append(left[0])
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return call(*arguments, **named)
+
+        return counted
+
+    setattr(os, "fsync", lambda _: None)  # noqa: B010 - as above
+    for owner, name in CALLS:
+        if name != "unlink":
+            setattr(owner, name, around(getattr(owner, name)))
+    return failed
+
+
+def write_to_full_disk(jobs: Jobs, target: Path, point: int) -> None:
+    """Add rows to a dataset on a disk that becomes full."""
+    failed = fill_at(point)
+    try:
+        write(jobs, target)
+    except CommlensError as error:
+        assert "cannot be written: No space left on device" in error.message, error.message
+        os._exit(FAILED)
+    os._exit(WENT_ON if failed else 0)
 
 
 def read(profiles: Path, tables: Collection[str]) -> Jobs:
@@ -132,21 +171,29 @@ def check(target: Path, jobs: Jobs, expected: dict[str, list[Any]]) -> None:
     shutil.rmtree(target)
 
 
-def at_points(jobs: Jobs, folder: Path, expected: dict[str, list[Any]], first: int, step: int) -> None:
-    """Kill a writer at every `step`-th of its changes, beginning with `first`."""
-    code = -signal.SIGKILL
+def at_points(
+    jobs: Jobs, folder: Path, expected: dict[str, list[Any]], first: int, step: int, *, is_full: bool = False
+) -> None:
+    """Kill a writer at every `step`-th of its changes, beginning with `first`, or let its disk be full from there on."""
     for point in itertools.count(first, step):
+        target = folder / f"point{point}"
 
-        def action(point: int = point) -> None:
+        def action(point: int = point, target: Path = target) -> None:
+            if is_full:
+                write_to_full_disk(jobs, target, point)
             die_at(point)
-            write(jobs, folder / f"point{point}")
+            write(jobs, target)
 
         code = ended(child(action))
-        assert code in (0, -signal.SIGKILL)
-        check(folder / f"point{point}", jobs, expected)
+        assert code in ((0, FAILED, WENT_ON) if is_full else (0, -signal.SIGKILL)), code
+        if is_full and (target / HEAD).exists():
+            state = Log(target).read()
+            there = {str(path.relative_to(target)) for path in target.glob("*/*/*/*.parquet")}
+            assert there == {*state.files, *state.removed}, "what was written in vain needs the space"
+        check(target, jobs, expected)
         if code == 0:
             return
-        print(f"killed at change {point}")
+        print(f"{'full' if is_full else 'killed'} at change {point}")
 
 
 def at_random(jobs: Jobs, folder: Path, expected: dict[str, list[Any]], times: int, seed: int) -> None:
@@ -173,10 +220,11 @@ def at_random(jobs: Jobs, folder: Path, expected: dict[str, list[Any]], times: i
 
 def main(profiles: Path, folder: Path, how: str, *numbers: int) -> None:
     """Kill writers as the arguments say."""
-    jobs = read(profiles, FEW_TABLES if how == "points" else tuple(TABLES))
+    jobs = read(profiles, tuple(TABLES) if how == "random" else FEW_TABLES)
     dataset_module.TOGETHER = 3  # so that files are put together, too
     write(jobs, folder / "reference")
-    {"points": at_points, "random": at_random}[how](jobs, folder, content(folder / "reference"), *numbers)
+    ways = {"points": at_points, "full": partial(at_points, is_full=True), "random": at_random}
+    ways[how](jobs, folder, content(folder / "reference"), *numbers)
 
 
 if __name__ == "__main__":

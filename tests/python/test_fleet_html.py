@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -50,12 +51,14 @@ def read(text: str) -> Reader:
     return reader
 
 
-@pytest.fixture
-def year(tmp_path: Path, without_fsync: None) -> Path:  # noqa: ARG001
-    dataset = Dataset(tmp_path / "year")
-    for rows in batches(200, Truth()):
-        dataset.add(rows)
-    return tmp_path / "year"
+@pytest.fixture(scope="module")
+def year(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fleet") / "year"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        for rows in batches(200, Truth()):
+            Dataset(folder).add(rows)
+    return folder
 
 
 def test_the_page_shows_months_groups_and_answers_and_links_to_jobs(

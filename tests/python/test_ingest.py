@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -271,19 +272,21 @@ def test_two_writers_at_once_add_each_job_once(tmp_path: Path, run: Run) -> None
 
 
 def test_a_full_disk_loses_nothing_and_is_named(tmp_path: Path, run: Run) -> None:
+    """A file that grows beyond a limit fails as on a full disk: the first one, or one after others that are complete."""
     write_jobs(tmp_path / "jobs", range(3))
     run("ingest", tmp_path / "jobs" / "job0.db", "--into", tmp_path / "set")
     before = content(tmp_path / "set")
-    program = (
-        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600));"
-        "sys.argv[0] = 'commlens'; from commlens.__main__ import main; main()"
-    )
-    command = [sys.executable, "-c", program, "ingest", tmp_path / "jobs", "--into", tmp_path / "set"]
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "cannot be written: File too large" in done.stderr
-    assert content(tmp_path / "set") == before
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for most in (100, 600, 4000, 8000):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+        try:
+            done = run("ingest", tmp_path / "jobs", "--into", tmp_path / "set")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert (done.exit_code, "cannot be written: File too large" in done.stderr) == (2, True), most
+        files = {str(p.relative_to(tmp_path / "set")) for p in (tmp_path / "set").glob("*/*/*/*.parquet")}
+        assert files == set(Log(tmp_path / "set").read().files)
+        assert content(tmp_path / "set") == before
     assert run("ingest", tmp_path / "jobs", "--into", tmp_path / "set").exit_code == 0
     run("ingest", tmp_path / "jobs", "--into", tmp_path / "clean")
     assert content(tmp_path / "set") == content(tmp_path / "clean")

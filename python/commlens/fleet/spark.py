@@ -7,17 +7,22 @@ The dataset is on a file system that all workers reach, under the same path.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from commlens.base.errors import CommlensError
+from commlens.base.messages import print_message
 from commlens.base.packages import load
 from commlens.fleet._dataset import TABLES
 from commlens.fleet.engine import UNREADABLE_SQL, Answer, Scope, asked_sql, files_of
 
 LOCAL = "local[*]"
+IDLE_S = 30.0
+"""Time after which a query is told to wait for workers: Spark itself waits without a word."""
 SETTINGS = {
     "spark.app.name": "commlens fleet",
     "spark.sql.session.timeZone": "UTC",
@@ -40,6 +45,7 @@ class SparkEngine:
 
     def __init__(self, root: Path, scope: Scope, *, master: str = LOCAL):
         files = files_of(root, scope)
+        self._master = master
         sql = load("pyspark.sql", "pyspark")
         self._errors: tuple[type[BaseException], ...] = (
             load("pyspark.errors", "pyspark").PySparkException,
@@ -81,9 +87,31 @@ class SparkEngine:
         """
         try:
             frame = self._session.sql(sql)
-            return list(frame.columns), [tuple(map(_value, row)) for row in frame.collect()]
+            with self._notice():
+                return list(frame.columns), [tuple(map(_value, row)) for row in frame.collect()]
         except self._errors as error:
             raise CommlensError(f"SQL: {_first_line(error)}") from None
+
+    @contextmanager
+    def _notice(self) -> Iterator[None]:
+        """Print a line if no worker takes the work within IDLE_S."""
+        timer = Timer(IDLE_S, self._say_if_idle)
+        timer.daemon = True
+        if not self._master.startswith("local"):
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _say_if_idle(self) -> None:
+        with suppress(*self._errors):  # it has ended meanwhile
+            tracker = self._session.sparkContext._jsc.sc().statusTracker()
+            if len(tracker.getExecutorInfos()) <= 1:  # the driver
+                print_message(
+                    f"no worker of {self._master} has taken the work within {IDLE_S:.0f} s: is the cluster busy, or are its "
+                    "workers smaller than spark.executor.memory and spark.executor.cores?"
+                )
 
     def stop(self) -> None:
         """End Spark."""
