@@ -77,7 +77,9 @@ def make(folder: Path, jobs: int) -> None:
     if not (folder / "set").exists():
         begin, spent = time.monotonic(), time.process_time()
         write_wide(folder / "set", jobs)
-        print(f"written in {time.monotonic() - begin:.0f} s, {time.process_time() - spent:.0f} s of processor\n")
+        print(
+            f"written in {time.monotonic() - begin:.0f} s, {time.process_time() - spent:.0f} s of processor\n"
+        )
     rows: dict[str, int] = defaultdict(int)
     size: dict[str, int] = defaultdict(int)
     state = Log(folder / "set").read()
@@ -88,7 +90,9 @@ def make(folder: Path, jobs: int) -> None:
     print("| table | rows | files | MB | bytes a row |\n|---|--:|--:|--:|--:|")
     for table in sorted(rows, key=lambda table: -size[table]):
         files = len(state.of(table))
-        print(f"| {table} | {rows[table]:,} | {files} | {size[table] / 1e6:,.1f} | {size[table] / rows[table]:.1f} |")
+        print(
+            f"| {table} | {rows[table]:,} | {files} | {size[table] / 1e6:,.1f} | {size[table] / rows[table]:.1f} |"
+        )
     whole = sum(size.values())
     print(
         f"\n{jobs:,} jobs, {whole / 1e9:.2f} GB: {whole / rows['comm_family']:.0f} bytes a job and family"
@@ -114,11 +118,15 @@ def ingest(folder: Path, profiles: int) -> None:
     shutil.rmtree(folder / "profiles", ignore_errors=True)
     shutil.rmtree(folder / "small", ignore_errors=True)
     copies(folder / "profiles", profiles)
-    print("| | profiles | s | s of processor | profiles a minute of processor | memory, MB |\n|---|--:|--:|--:|--:|--:|")
+    print(
+        "| | profiles | s | s of processor | profiles a minute of processor | memory, MB |\n|---|--:|--:|--:|--:|--:|"
+    )
     for name in ("new", "known before"):
         cost = cost_of("ingest", folder / "profiles", "--into", folder / "small")
         rate = 60 * profiles / cost.processor
-        print(f"| {name} | {profiles:,} | {cost.wall:.0f} | {cost.processor:.1f} | {rate:,.0f} | {cost.memory:.0f} |")
+        print(
+            f"| {name} | {profiles:,} | {cost.wall:.0f} | {cost.processor:.1f} | {rate:,.0f} | {cost.memory:.0f} |"
+        )
     print(f"\n{load()}\n")
     shutil.rmtree(folder / "profiles")
 
@@ -144,10 +152,12 @@ def questions(folder: Path, rounds: int) -> None:
 
 def main() -> None:
     """Run the parts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--jobs", type=int, default=100_000)
-    parser.add_argument("--profiles", type=int, default=3000)
+    parser.add_argument("--profiles", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--parts", default="make,ingest,questions", help="some of them, with commas")
     options = parser.parse_args()

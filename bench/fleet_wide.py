@@ -23,8 +23,8 @@ from commlens.fleet.log import DataFile, Log
 from commlens.fleet.made_up import CLUSTER, Truth, batches
 
 FAMILIES = 100
-PIECES = 334
-"""Rows of an operation of a job; with three operations, a job has 1,002 rows."""
+PIECES = 350
+"""Rows of an operation of a job. Most jobs have three operations, so that 100,000 jobs have 10^8 rows."""
 QUANTILES = (("min", 0.3, 0.9), ("p25", 0.9, 1.0), ("p50", 1.0, 1.05), ("p75", 1.05, 1.2), ("max", 1.2, 4.0))
 
 
@@ -108,7 +108,10 @@ class Wide:
             "creator": ["MPI_Comm_split" if f > 1 else "" for f in family.tolist()],
             "size_min": size,
             "size_max": size,
-            **{name: total(name) for name in ("calls", "time_ns", "waiting_ns", "bytes_sent", "bytes_received")},
+            **{
+                name: total(name)
+                for name in ("calls", "time_ns", "waiting_ns", "bytes_sent", "bytes_received")
+            },
         }
         return replaced(wide, changed)
 

@@ -10,8 +10,12 @@ from typing import Any
 from build_profile import ProfileBuilder
 
 from commlens.fleet._dataset import TABLES
+from commlens.fleet.answer import ask
+from commlens.fleet.dataset import Dataset
+from commlens.fleet.engine import DuckEngine, Scope
 from commlens.fleet.files import read_batches
 from commlens.fleet.log import Log
+from commlens.fleet.questions import read_question
 
 MS = 10**6
 
@@ -63,3 +67,26 @@ def doubled(dataset: Path) -> list[str]:
         keys = Counter(tuple(row[name] for name in spec.key) for row in rows_of(dataset, table))
         found += [f"{table} {key}" for key, times in keys.items() if times > 1]
     return found
+
+
+def values_of(table: str, **values: Any) -> tuple[Any, ...]:
+    """Return a row; columns without a value are 0, empty or NULL."""
+    empty = {"TEXT": "", "BIGINT": 0, "INTEGER": 0, "DOUBLE": 0.0, "TIMESTAMP": None}
+    columns = TABLES[table].columns
+    assert set(values) <= {column.name for column in columns}
+    return tuple(values.get(c.name, None if c.null else empty[c.type]) for c in columns)
+
+
+def of_rows(folder: Path, **rows: list[dict[str, Any]]) -> Path:
+    """Write a dataset of these rows; all are of cluster c and month 2026-01."""
+    common = {"cluster": "c", "month": "2026-01"}
+    Dataset(folder).add(
+        {table: [values_of(table, **{**common, **row}) for row in some] for table, some in rows.items()}
+    )
+    return folder
+
+
+def answers(folder: Path, name: str, **scope: Any) -> list[dict[str, Any]]:
+    """Return the answer to a question."""
+    titles, rows = ask(DuckEngine(folder, Scope(**scope)), read_question(name))
+    return [dict(zip(titles, row)) for row in rows]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import Run
-from fleet_cases import write_jobs
+from fleet_cases import answers, of_rows, write_jobs
 
 from commlens.fleet import questions
 from commlens.fleet._dataset import TABLES
@@ -47,29 +47,6 @@ def years(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield {name: make_year(folder / name, truth) for name, truth in (("year", Truth()), ("quiet", QUIET))}
-
-
-def values_of(table: str, **values: Any) -> tuple[Any, ...]:
-    """Return a row; columns without a value are 0, empty or NULL."""
-    empty = {"TEXT": "", "BIGINT": 0, "INTEGER": 0, "DOUBLE": 0.0, "TIMESTAMP": None}
-    columns = TABLES[table].columns
-    assert set(values) <= {column.name for column in columns}
-    return tuple(values.get(c.name, None if c.null else empty[c.type]) for c in columns)
-
-
-def of_rows(folder: Path, **rows: list[dict[str, Any]]) -> Path:
-    """Write a dataset of these rows; all are of cluster c and month 2026-01."""
-    common = {"cluster": "c", "month": "2026-01"}
-    Dataset(folder).add(
-        {table: [values_of(table, **{**common, **row}) for row in some] for table, some in rows.items()}
-    )
-    return folder
-
-
-def answers(folder: Path, name: str, **scope: Any) -> list[dict[str, Any]]:
-    """Return the answer to a question."""
-    titles, rows = ask(DuckEngine(folder, Scope(**scope)), read_question(name))
-    return [dict(zip(titles, row)) for row in rows]
 
 
 def test_the_command_lists_the_questions_that_there_are(years: dict[str, Path], run: Run) -> None:
@@ -352,6 +329,13 @@ def test_the_slow_node_and_the_update_are_found_with_their_dates(
 def test_a_quiet_year_raises_no_alarm(years: dict[str, Path], tmp_path: Path, run: Run) -> None:
     done = run("fleet", years["quiet"], "--alert", rules(tmp_path / "rules.toml", "last_days = 0"))
     assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "Subject: commlens: no alarm in quiet")
+
+
+def test_a_quiet_year_has_no_slow_node_and_no_regression(years: dict[str, Path]) -> None:
+    rows = answers(years["quiet"], "slow-nodes")
+    assert len(rows) == 64 and rows[0]["slowness"] < 1.03
+    rows = answers(years["quiet"], "regressions", at=Truth().update_date())
+    assert len(rows) == len(KINDS) and all(abs(row["change"]) < 0.03 for row in rows)
 
 
 def test_an_old_change_is_no_alarm_any_more(years: dict[str, Path], tmp_path: Path, run: Run) -> None:

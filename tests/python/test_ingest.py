@@ -119,14 +119,18 @@ def test_damaged_profiles_go_to_a_list_and_the_rest_goes_on(tmp_path: Path, run:
     with closing(sqlite3.connect(tmp_path / "jobs" / "d_foreign.db")) as db:
         db.execute("CREATE TABLE t (x)")
     (tmp_path / "jobs" / "e_noise.db").write_bytes(whole[:100] + bytes(reversed(whole[100:])))
+    (tmp_path / "jobs" / "f\x1b[31m.db").write_bytes(whole[: len(whole) // 2])
+    shards = tmp_path / "jobs" / "g.commlens"
+    shards.mkdir()
+    (shards / "shard.0.db").write_bytes(b"noise")
     done = run("ingest", tmp_path / "jobs", tmp_path / "missing.db", "--into", tmp_path / "set")
-    assert (done.exit_code, done.stdout.split(" refused")[0]) == (3, "profiles: 3 new, 0 known before, 6")
+    assert (done.exit_code, done.stdout.split(" refused")[0]) == (3, "profiles: 3 new, 0 known before, 8")
     refused = {Path(row["profile"]).name: row["reason"] for row in rows_of(tmp_path / "set", "refused")}
-    assert set(refused) == {"a_truncated.db", "b_empty.db", "c_other.db", "d_foreign.db", "e_noise.db"}
+    assert {name[0] for name in refused} == set("abcdefg")
     assert refused["b_empty.db"] == "not a profile: the file is empty"
     assert all(str(tmp_path) not in reason for reason in refused.values())
     again = run("ingest", tmp_path / "jobs", "--into", tmp_path / "set")
-    assert (again.exit_code, len(rows_of(tmp_path / "set", "refused"))) == (0, 5)
+    assert (again.exit_code, len(rows_of(tmp_path / "set", "refused"))) == (0, 7)
 
 
 def test_a_profile_without_some_tables_goes_in_with_a_complaint(tmp_path: Path, run: Run) -> None:

@@ -32,7 +32,9 @@ def test_a_writer_that_is_killed_at_a_change_of_a_file_leaves_a_whole_dataset(tm
     assert len(killed(tmp_path, "points", 3, 13)) >= 6
 
 
-def test_a_writer_whose_disk_is_full_from_a_change_on_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
+def test_a_writer_whose_disk_is_full_from_a_change_on_loses_nothing_and_doubles_nothing(
+    tmp_path: Path,
+) -> None:
     assert len(killed(tmp_path, "full", 5, 19)) >= 3
 
 

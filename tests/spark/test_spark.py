@@ -126,11 +126,24 @@ def test_a_cluster_without_room_is_named(master: str, dataset: Path) -> None:
         " --conf spark.driver.host=127.0.0.1 pyspark-shell';"
         "from commlens.__main__ import main; main()"
     )
-    command = [sys.executable, "-c", program, "fleet", str(dataset), "cost", "--engine", "spark", "--master", master]
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        "fleet",
+        str(dataset),
+        "cost",
+        "--engine",
+        "spark",
+        "--master",
+        master,
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as waiting:
         assert waiting.stderr is not None
         try:
             lines = iter(waiting.stderr.readline, "")
-            assert any(line.startswith(f"commlens: no worker of {master} has taken the work") for line in lines)
+            assert any(
+                line.startswith(f"commlens: no worker of {master} has taken the work") for line in lines
+            )
         finally:
             waiting.kill()

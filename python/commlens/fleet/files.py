@@ -65,7 +65,9 @@ def counters_of(table: str) -> list[str]:
     ['calls', 'time_ns', 'bytes_sent', 'bytes_received']
     """
     columns = TABLES[table].columns
-    return [c.name for c in columns if c.type == "BIGINT" and (c.unit in ("ns", "bytes") or c.name == "calls")]
+    return [
+        c.name for c in columns if c.type == "BIGINT" and (c.unit in ("ns", "bytes") or c.name == "calls")
+    ]
 
 
 def cluster_folder(cluster: str) -> str:

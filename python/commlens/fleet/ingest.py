@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from commlens.base.errors import CommlensError
+from commlens.base.escape import Target, escape
 from commlens.fleet._dataset import CODES, TABLES, Code
 from commlens.fleet.dataset import Dataset
 from commlens.fleet.job import JobReader, Origin, Rows, month_of, state_of
@@ -126,7 +127,9 @@ class Ingest:
         rows, reason, is_whole = rows_of(path, origin)
         if not is_whole and time.time() - origin.state[1] / 1e9 < SETTLED_S:
             # A job goes in once: half of a folder of shards would stay all that the dataset has of it.
-            self._refuse(path, "incomplete, and changed just now: it may still be copied, read it again later")
+            self._refuse(
+                path, "incomplete, and changed just now: it may still be copied, read it again later"
+            )
             return
         assert self._files is not None
         self._files.add(origin.file_id)
@@ -195,10 +198,21 @@ def rows_of(path: Path, origin: Origin) -> tuple[Rows, str, bool]:
                 complaints = sum(issubclass(warning.category, IncompleteProfile) for warning in caught)
                 return reader.read(complaints), "", not complaints
         except CommlensError as error:
-            return {}, error.message.replace(f"{path}: ", "", 1), True
+            return {}, without_path(error.message, path), True
         # Whatever a damaged profile does to one of the readers, the profiles after it are read.
         except Exception as error:
-            return {}, f"cannot be read: {type(error).__name__}: {error}", True
+            return {}, without_path(f"cannot be read: {type(error).__name__}: {error}", path), True
+
+
+def without_path(reason: str, path: Path) -> str:
+    """Return a reason without the path, which column profile has, as a token if the centre wants that.
+
+    >>> without_path("/home/alice/a.db: truncated", Path("/home/alice/a.db"))
+    'truncated'
+    """
+    for text in (str(path), escape(str(path), Target.LINE)):
+        reason = reason.replace(f"{text}: ", "", 1).replace(text, "the profile")
+    return reason
 
 
 def watch(ingest: Ingest, folders: Sequence[Path], every_s: float, is_over: Callable[[], bool]) -> None:

@@ -112,7 +112,6 @@ def month_of(time: datetime | None) -> str:
     return time.strftime("%Y-%m") if time is not None and time.year >= 1970 else ""
 
 
-
 class JobReader:
     """Reads the rows of one profile.
 
