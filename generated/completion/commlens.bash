@@ -53,6 +53,7 @@ _commlens() {
     "overhead --format") words=(table csv json) ;;
     "doctor --format") words=(table csv json) ;;
     "self-test --format") words=(table csv json) ;;
+    "fleet --engine") words=(duckdb spark) ;;
     "fleet --format") words=(table csv json) ;;
   esac
   [ ${#words[@]} -gt 0 ] || [[ $word != -* ]] || case ${COMP_WORDS[1]} in
@@ -90,7 +91,7 @@ _commlens() {
     merge) words=(-h --help -o --output) ;;
     clean) words=(-h --help --yes --user --all-users) ;;
     ingest) words=(-h --help --into --watch --every --cluster --codes --pseudonymise --accounting --make-up --compact) ;;
-    fleet) words=(-h --help --query --code --cluster --since --until --at --alert --html --job-page --personal --memory --threads --files --top --format --sql) ;;
+    fleet) words=(-h --help --query --code --cluster --since --until --at --alert --html --job-page --personal --engine --master --memory --threads --files --top --format --sql) ;;
   esac
   if [ ${#words[@]} -gt 0 ]; then
     mapfile -t COMPREPLY < <(compgen -W "${words[*]}" -- "$word")

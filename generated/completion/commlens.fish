@@ -313,6 +313,8 @@ complete -c commlens -n '__fish_seen_subcommand_from fleet' -l alert -r -d 'Inst
 complete -c commlens -n '__fish_seen_subcommand_from fleet' -l html -r -d 'Instead of a question, write one static page about all jobs'
 complete -c commlens -n '__fish_seen_subcommand_from fleet' -l job-page -r -d 'With --html, the address of the page of a job, with {job}, {job_id}, {cluster} or {month} in it, as in /jobs/{cluster}/{job_id}.html'
 complete -c commlens -n '__fish_seen_subcommand_from fleet' -l personal -d 'With --html, name users, too'
+complete -c commlens -n '__fish_seen_subcommand_from fleet' -l engine -x -a 'duckdb spark' -d 'What runs the queries, DuckDB in this process, or Spark, which needs the package pyspark and Java'
+complete -c commlens -n '__fish_seen_subcommand_from fleet' -l master -r -d 'With --engine spark, the cluster, as in spark-submit --master, spark,//HOST,PORT, yarn, local(4)'
 complete -c commlens -n '__fish_seen_subcommand_from fleet' -l memory -r -d 'Most memory that DuckDB uses, such as 4GB'
 complete -c commlens -n '__fish_seen_subcommand_from fleet' -l threads -r -d 'Most threads that DuckDB uses'
 complete -c commlens -n '__fish_seen_subcommand_from fleet' -l files -r -d 'Print the Parquet files of a table, for other programs'

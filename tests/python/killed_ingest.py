@@ -223,7 +223,11 @@ def main(profiles: Path, folder: Path, how: str, *numbers: int) -> None:
     jobs = read(profiles, tuple(TABLES) if how == "random" else FEW_TABLES)
     dataset_module.TOGETHER = 3  # so that files are put together, too
     write(jobs, folder / "reference")
-    ways = {"points": at_points, "full": partial(at_points, is_full=True), "random": at_random}
+    ways: dict[str, Callable[..., None]] = {
+        "points": at_points,
+        "full": partial(at_points, is_full=True),
+        "random": at_random,
+    }
     ways[how](jobs, folder, content(folder / "reference"), *numbers)
 
 

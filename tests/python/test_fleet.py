@@ -258,6 +258,14 @@ def test_other_programs_get_the_files_that_count(years: dict[str, Path], run: Ru
     assert (done.exit_code, "no table jobs; there are job, node," in done.stderr) == (2, True)
 
 
+def test_a_year_whose_last_batch_is_full_is_made_up(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("commlens.fleet.made_up.AT_ONCE", 1)
+    done = run("ingest", "--make-up", 3, "--into", tmp_path / "set")
+    assert re.match(r"[1-9] new jobs? that nobody ran\n", done.stdout)
+
+
 def test_a_dataset_of_the_version_before_is_read(tmp_path: Path, run: Run) -> None:
     """Its files lack columns, which are NULL; files of both versions are read and put together."""
     run("ingest", *write_jobs(tmp_path / "jobs", range(2)), "--into", tmp_path / "set")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Run
+from fleet_cases import of_rows
 
 from commlens.fleet._dataset import TABLES
 from commlens.fleet.dataset import Dataset
@@ -98,6 +99,18 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
     reader = read(text)
     assert "script" not in reader.tags and "\x1b" not in text
     assert set(reader.links) == {"/j/..%2Fx%3Fa%3Db%23c"}
+
+
+def test_a_job_without_an_id_is_a_link_by_its_code_and_empty_columns_are_left_out(tmp_path: Path) -> None:
+    jobs = [
+        {"job": 1, "code": "one", "app_ns": 10**15, "mpi_ns": 10**14},
+        {"job": 2, "code": "two", "app_ns": 10**15, "mpi_ns": 10**13},
+    ]
+    engine = DuckEngine(of_rows(tmp_path / "set", job=jobs), Scope())
+    text = page(engine, "x", LinksOf("./{job}.html"))
+    assert '<td class="text one"><a href="./1.html">one</a></td>' in text
+    first = text[text.index("Jobs with the most") : text.index("Jobs that lose")]
+    assert "job id" not in first and ">load balance<" not in first and ">mpi hours<" in first
 
 
 @pytest.mark.parametrize("address", ["javascript:alert({job})", "jobs/{job}", "/jobs/{user}", "/jobs/{"])

@@ -19,6 +19,8 @@ from commlens.fleet.questions import read_question
 
 MOST_ROWS = 15
 MOST_CODES = 8
+ONE_LINE = 32
+WIDEST_BAR = 110
 COLOURS = ("#3d6fa5", "#c9742b", "#4f8f4f", "#a24d7d", "#7a6bb0", "#9a8a2f", "#4a9a9a", "#b35050")
 OTHERS = "#8a929c"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -39,10 +41,15 @@ main.fleet{{display:block}}
 .fleet table{{border-collapse:collapse;font-variant-numeric:tabular-nums}}
 .fleet th,.fleet td{{padding:.2rem .8rem .2rem 0;text-align:right;white-space:nowrap}}
 .fleet th{{color:var(--soft);font-weight:600}}
-.fleet .text{{text-align:left;white-space:normal}}
-.fleet svg{{width:100%;height:auto;min-width:40rem}}
-.fleet svg text{{fill:var(--ink);font:12px system-ui,sans-serif}}
-.fleet .key{{display:inline-block;width:.8em;height:.8em;margin:0 .35em 0 1em}}
+.fleet th,.fleet td{{overflow-wrap:normal}}
+.fleet .text,.fleet .date{{text-align:left}}
+.fleet td.text{{white-space:normal;overflow-wrap:break-word;max-width:22rem}}
+.fleet td.text.one{{white-space:nowrap}}
+.fleet svg{{display:block;width:100%;height:auto;min-width:42rem}}
+.fleet svg text{{fill:var(--ink);font:13px system-ui,sans-serif}}
+.fleet svg .soft{{fill:var(--soft)}}
+.fleet .item{{display:inline-block;margin-right:1em}}
+.fleet .key{{display:inline-block;width:.8em;height:.8em;margin-right:.35em}}
 </style>
 <body>
 <main class="fleet">
@@ -145,24 +152,39 @@ def linked(text: str, address: str) -> str:
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[Any]], links: Sequence[str]) -> str:
-    """Return a table; the cell of row i that names its code or job is a link to links[i]."""
-    shown = [i for i, title in enumerate(titles) if title not in HIDDEN]
-    of_link = next((i for i in shown if titles[i] in ("job_id", "code", "name")), -1)
-    is_text = [any(isinstance(row[i], (str, datetime)) for row in rows) for i in range(len(titles))]
+    """Return a table; the cell of row i that names its job or code is a link to links[i]. Empty columns are left out."""
+    shown = [
+        i
+        for i, title in enumerate(titles)
+        if title not in HIDDEN and any(row[i] not in (None, "") for row in rows)
+    ]
+    names = [titles.index(title) for title in ("job_id", "code", "name") if title in titles]
+    classes = [class_of([row[i] for row in rows]) for i in range(len(titles))]
 
     def cell(i: int, row: Sequence[Any], address: str) -> str:
         text = cell_text(titles[i], row[i])
-        content = linked(text or "-", address) if i == of_link and address else safe(text)
-        return f"<td{' class=text' if is_text[i] else ''}>{content}</td>"
+        is_link = i == next((name for name in names if name in shown and row[name]), -1)
+        return f"<td{classes[i]}>{linked(text, address) if is_link else safe(text)}</td>"
 
-    heading = "".join(
-        f"<th scope=col{' class=text' if is_text[i] else ''}>{safe(titles[i].replace('_', ' '))}</th>"
-        for i in shown
-    )
+    heading = "".join(f"<th scope=col{classes[i]}>{safe(titles[i].replace('_', ' '))}</th>" for i in shown)
     body = "\n".join(
         f"<tr>{''.join(cell(i, row, address) for i in shown)}</tr>" for row, address in zip(rows, links)
     )
     return f"<table><thead><tr>{heading}</tr></thead><tbody>\n{body}\n</tbody></table>"
+
+
+def class_of(values: Sequence[Any]) -> str:
+    """Return the attribute of the cells of a column: dates and texts are on the left, and short ones on one line.
+
+    >>> class_of([1, None]), class_of(["short", None]), class_of(["x" * 99])
+    ('', ' class="text one"', ' class="text"')
+    """
+    if any(isinstance(value, datetime) for value in values):
+        return ' class="date"'
+    lengths = [len(value) for value in values if isinstance(value, str)]
+    if not lengths:
+        return ""
+    return ' class="text one"' if max(lengths) <= ONE_LINE else ' class="text"'
 
 
 def panel(title: str, about: str, content: str) -> str:
@@ -182,8 +204,8 @@ def month_chart(rows: Sequence[tuple[Any, ...]]) -> str:
     named = sorted(of_code, key=lambda code: (-of_code[code], code))[:MOST_CODES]
     colours = dict(zip(named, COLOURS))
     most = max((sum(codes.values()) for codes in of_month.values()), default=0) or 1
-    width, height, low = 960, 260, 215
-    step = (width - 20) / max(1, len(of_month))
+    width, height, low = 960, 270, 215
+    step = min(WIDEST_BAR, (width - 20) / max(1, len(of_month)))
     parts = []
     for place, (month, codes) in enumerate(of_month.items()):
         x, y, whole = 10 + place * step, float(low), sum(codes.values())
@@ -200,8 +222,11 @@ def month_chart(rows: Sequence[tuple[Any, ...]]) -> str:
         share = 100 * in_mpi[month] / whole if whole else 0
         parts.append(f'<text x="{middle:.1f}" y="{y - 6:.1f}" text-anchor="middle">{share:.0f} %</text>')
         parts.append(f'<text x="{middle:.1f}" y="{low + 18}" text-anchor="middle">{safe(month)}</text>')
+        parts.append(
+            f'<text class="soft" x="{middle:.1f}" y="{low + 37}" text-anchor="middle">{cell_text("hours", whole)} h</text>'
+        )
     keys = "".join(
-        f'<span class="key" style="background:{colours.get(code, OTHERS)}"></span>{safe(code)}'
+        f'<span class="item"><span class="key" style="background:{colours.get(code, OTHERS)}"></span>{safe(code)}</span>'
         for code in [*named, *(["others"] if len(of_code) > len(named) else [])]
     )
     label = "Hours of all processes by month and code"
@@ -211,7 +236,7 @@ def month_chart(rows: Sequence[tuple[Any, ...]]) -> str:
 def panels(engine: Engine, links: Links, *, is_personal: bool) -> Iterator[str]:
     """Yield the parts of the page."""
     rows = engine.run(MONTHS_SQL)[1]
-    about = "Hours of all processes by month and code; the number above a bar is the share of MPI."
+    about = "Hours of all processes by month and code; above a bar the share of MPI, below it the hours."
     yield panel("The machine over time", about, month_chart(rows))
     of_code = largest(engine, links)
     for by, title in (("owner_group", "By user group"), *((("owner", "By user"),) if is_personal else ())):

@@ -395,4 +395,5 @@ def batches(jobs: int, truth: Truth, seed: int = 0) -> Iterator[Rows]:
         if len(batch["job"]) >= AT_ONCE:
             yield batch
             batch = {name: [] for name in TABLES}
-    yield batch
+    if batch["job"]:
+        yield batch
