@@ -8,6 +8,8 @@ import itertools
 import random
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -22,6 +24,8 @@ from commlens.place.grids import blocks, fits
 from commlens.place.machine import Machine, Slot, build, regular, with_table
 from commlens.place.mapper import place
 from commlens.place.objective import Graph, by_level, cost, lower_bound
+from commlens.place.plan import Plan, Reordered
+from commlens.place.text import note_sentences
 
 CASES, FEW_CASES = 1000, 100  # of small instances; the first few run without --every-case
 
@@ -386,3 +390,15 @@ def test_a_prof_file_needs_its_ending(tmp_path: Path, run: Run) -> None:
     result = run("place", build.write(tmp_path / "p.db"), "--launcher", "monitoring", "--to", file)
     assert (result.exit_code, file.exists()) == (2, False)
     assert "must end in .prof" in result.stderr
+
+
+def test_a_cube_has_no_other_order_of_its_dimensions() -> None:
+    """Neither 2x2x2 instead of 2x2x2, nor that none is better; 2x2x4 has orders that are others."""
+    cube, bar = (
+        Reordered(name, dims, (0, 1, 2), 4.0) for name, dims in (("c0.1", (2, 2, 2)), ("c0.2", (2, 2, 4)))
+    )
+    plan = SimpleNamespace(grids=[cube, bar], is_well=False, cost_before=4.0, cost_after=2.0, remarks=[])
+    assert list(note_sentences(cast(Plan, plan))) == [
+        "c0.2: no other order of its dimensions 2x2x4 is better than the present one.",
+        "reorder=1 of MPI_Cart_create changes nothing in Open MPI and MPICH: both keep the order of the ranks.",
+    ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from commlens.cli.options import format_option, profile_argument, rank_option, sql_option
-from commlens.cli.outputs import show_data
+from commlens.cli.outputs import show_rows
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import fold
@@ -38,18 +38,8 @@ def datatypes(
     with open_profile(profile) as connection:
         found = read_datatypes(connection, ranks or (), uses=uses)
     screen = Screen()
-    title = "uses" if uses else "datatypes"
-    rows = found.rows if found.uses is None else found.uses
-    is_shown = show_data(
-        screen,
-        style,
-        found.statements,
-        lambda: rows,
-        lambda: rows,
-        show_sql=show_sql,
-        columns=found.columns[title],
-    )
-    if is_shown:
+    rows, title = (found.rows, "datatypes") if found.uses is None else (found.uses, "uses")
+    if show_rows(screen, style, found.statements, rows, found.columns[title], show_sql=show_sql):
         return
     if not found.rows:
         screen.lines(fold("", NO_DATATYPES, screen.width, "dim"))

@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from commlens.cli.options import format_option, profile_argument, rank_option, sql_option
-from commlens.cli.outputs import show_data
+from commlens.cli.outputs import show_rows
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import fold
@@ -72,18 +72,8 @@ def metrics(
     with open_profile(profile) as connection:
         found = read_metrics(connection, names, ranks or (), series=series)
     screen = Screen()
-    title = "series" if series else "metrics"
-    rows = found.rows if found.series is None else found.series
-    is_shown = show_data(
-        screen,
-        style,
-        found.statements,
-        lambda: rows,
-        lambda: rows,
-        show_sql=show_sql,
-        columns=found.columns[title],
-    )
-    if is_shown:
+    rows, title = (found.rows, "metrics") if found.series is None else (found.series, "series")
+    if show_rows(screen, style, found.statements, rows, found.columns[title], show_sql=show_sql):
         return
     if not found.rows:
         screen.lines(fold("", NO_METRICS, screen.width, "dim"))
@@ -101,16 +91,9 @@ def _print_counters(
     """Print what was counted of events."""
     found = read_counters(connection, names, ranks)
     screen = Screen()
-    is_shown = show_data(
-        screen,
-        style,
-        [("counters", found.statement)],
-        lambda: found.rows,
-        lambda: found.rows,
-        show_sql=show_sql,
-        columns=found.columns,
-    )
-    if is_shown:
+    if show_rows(
+        screen, style, [("counters", found.statement)], found.rows, found.columns, show_sql=show_sql
+    ):
         return
     if not found.rows:
         screen.lines(fold("", NO_COUNTERS, screen.width, "dim"))

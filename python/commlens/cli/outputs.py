@@ -34,6 +34,21 @@ def check_outputs(outputs: Sequence[Path], endings: Sequence[str]) -> None:
             figure_class()
 
 
+def show_rows(
+    screen: Screen,
+    style: str,
+    statements: Sequence[tuple[str, str]],
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    *,
+    show_sql: bool,
+) -> bool:
+    """Do the same as show_data() for a command whose document is its rows."""
+    return show_data(
+        screen, style, statements, lambda: rows, lambda: rows, show_sql=show_sql, columns=columns
+    )
+
+
 def show_data(
     screen: Screen,
     style: str,

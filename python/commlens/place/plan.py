@@ -274,6 +274,8 @@ def _reordered(plan: Plan, name: str, grid: Grid, positions: Ints) -> Reordered 
     best = None
     in_order = plan.before[np.argsort(positions)]
     for order in permutations(range(len(dims))):
+        if [dims[axis] for axis in order] == list(dims) and list(order) != sorted(order):
+            continue  # the same call of MPI_Cart_create
         number = np.ravel_multi_index(tuple(at[axis] for axis in order), tuple(dims[axis] for axis in order))
         cost = objective.cost(plan.graph, plan.machine, in_order[number])
         if best is None or cost < best.cost * (1 - 1e-12):

@@ -130,6 +130,8 @@ def comm_cells(change: CommChange) -> list[str]:
 def note_sentences(plan: Plan) -> Iterator[str]:
     """Yield what else the user should know."""
     for grid in plan.grids:
+        if len(set(grid.dims)) == 1:
+            continue  # there is no other order
         dims = "x".join(map(str, grid.dims))
         if plan.is_well or grid.is_unchanged or grid.cost >= plan.cost_before * (1 - AS_GOOD):
             if not plan.is_well:
