@@ -62,6 +62,11 @@ class Tool:
     wrapper: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 
+    def is_commlens(self) -> bool:
+        """Return whether this is commlens, which commlens-run or a library of commlens loads."""
+        names = {Path(path).name for path in (self.library, *self.wrapper[-1:])}
+        return bool(names & {"commlens-run", "libcommlens.so"})
+
     def command(self, launch: Sequence[str], stopwatch: Path, folder: Path) -> list[str]:
         """Return the command line of a run whose times and files are written below `folder`.
 
@@ -71,6 +76,8 @@ class Tool:
         settings = {FOLDER_VARIABLE: str(folder), **self.variables}
         if self.library or self.name == BASELINE:
             settings[TOOL_VARIABLE] = self.library
+        if not self.is_commlens():
+            settings.setdefault("COMMLENS_ENABLE", "0")  # on a machine that measures every job
         preload = ["sh", "-c", PRELOAD, "sh", ":".join(filter(None, (str(stopwatch), self.library)))]
         if self.wrapper and Path(self.wrapper[-1]).name != "commlens-run":
             # The wrapper puts its preloads before existing ones, which would also be before the stopwatch.
