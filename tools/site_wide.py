@@ -371,6 +371,12 @@ def task_prolog() -> None:
     text = prolog.read_text()
     prolog.write_text(text.replace("-any.so", "-gone.so"))
     broken("a library that is missing", ["there is no .*; the job runs unprofiled"], 0, None, "")
+    prolog.unlink()
+    (job,) = submit(OPENMPI, "alice")
+    wait_for_all()
+    facts = job.facts()
+    # What Slurm does itself, without commlens.
+    print(f"  Slurm   a TaskProlog that is missing: the job ends as {facts['JobState']} {facts['ExitCode']}")
     prolog.write_text(text)
     configuration.write_text(usual)
     host("scontrol", "reconfigure")
