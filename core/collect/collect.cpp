@@ -2,6 +2,7 @@
 #include "core/collect/collect.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <exception>
 #include <new>
@@ -18,23 +19,40 @@ namespace {
 
 // The facts that every rank needs before it packs its counters.
 struct Outline {
-  bool in_session = false, summary = false, unwanted = false;
+  bool in_session = false, summary = false, unwanted = false, impossible = false;
   unsigned long aggregators = 0;
   std::uint64_t rows = 0;  // cells of all ranks
   SlicePlan slices;
   SampleLimits samples;
 };
 
-// Collective: reduces the contributions of the ranks to the outline of their profile.  Returns false if communication
-// failed.
-bool outline(Group& group, const Contribution& own, Outline& result) {
-  enum : std::size_t { in_session, summary, unwanted, aggregators, strata, channels, cells, first_of_slices };
-  std::vector<std::uint64_t> values(first_of_slices + SliceRows::size);
+// Collective: reduces the contributions of the ranks to the outline of their profile.  has_room: this rank has memory
+// to merge those of others; if one has none, collecting is impossible.  Returns false if communication failed.
+bool outline(Group& group, Contribution& own, bool has_room, Outline& result) {
+  enum : std::size_t {
+    in_session,
+    summary,
+    unwanted,
+    impossible,
+    aggregators,
+    strata,
+    channels,
+    cells,
+    first_of_slices
+  };
+  using Values = std::array<std::uint64_t, first_of_slices + SliceRows::size>;
+  Values values{};
+  SliceRows slices;
+  try {
+    values[unwanted] = group.rank() == 0 && own.counted && is_unwanted(own.destination) ? 1 : 0;
+    if (own.counted) slices = SliceRows(*own.counted);
+  } catch (const std::bad_alloc&) {
+    own.counted.reset();
+  }
+  values[impossible] = has_room ? 0 : 1;
   values[in_session] = own.in_session ? 1 : 0;
   values[summary] = own.summary ? 1 : 0;
-  values[unwanted] = group.rank() == 0 && own.counted && is_unwanted(own.destination) ? 1 : 0;
   values[aggregators] = own.aggregators;
-  SliceRows slices;
   if (own.counted) {
     const CountedRegions& regions = own.counted->regions;
     values[cells] = own.counted->cells.size() + regions.times.size() + regions.loops.size() + regions.values.size();
@@ -44,18 +62,17 @@ bool outline(Group& group, const Contribution& own, Outline& result) {
       values[cells] += thread.cells.size() + thread.regions.times.size();
     values[strata] = own.counted->samples.size();
     values[channels] = own.counted->messages.size();
-    slices = SliceRows(*own.counted);
   }
   std::copy(slices.numbers.begin(), slices.numbers.end(), values.begin() + first_of_slices);
-  const auto rows_in = [](const std::vector<std::uint64_t>& from) {
+  const auto rows_in = [](const Values& from) {
     SliceRows rows;
     std::copy(from.begin() + first_of_slices, from.end(), rows.numbers.begin());
     return rows;
   };
-  const auto fold = [&](std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& one) {
+  const auto fold = [&](Values& sum, const Values& one) {
     SliceRows rows = rows_in(sum);
     rows.add(rows_in(one));
-    for (const std::size_t i : {in_session, summary, unwanted, aggregators, strata, channels})
+    for (const std::size_t i : {in_session, summary, unwanted, impossible, aggregators, strata, channels})
       sum[i] = std::max(sum[i], one[i]);
     sum[cells] += one[cells];
     std::copy(rows.numbers.begin(), rows.numbers.end(), sum.begin() + first_of_slices);
@@ -64,6 +81,7 @@ bool outline(Group& group, const Contribution& own, Outline& result) {
   result.in_session = values[in_session] != 0;
   result.summary = values[summary] != 0;
   result.unwanted = values[unwanted] != 0;
+  result.impossible = values[impossible] != 0;
   result.aggregators = static_cast<unsigned long>(values[aggregators]);
   result.rows = values[cells];
   result.samples = limits_for(static_cast<std::uint64_t>(group.size()), values[strata], values[channels]);
@@ -96,7 +114,7 @@ Collected hand_over(Group& group, int leader, std::vector<char> package) {
 bool add_to(Profile& profile, const std::vector<char>& package) {
   try {
     return profile.add(package.data(), package.size());
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     return false;
   }
 }
@@ -143,10 +161,17 @@ int block_size(int ranks, unsigned long aggregators, std::uint64_t rows) {
 }
 
 Collected collect_together(Group& group, Contribution own) {
-  // Collect.
+  // Collect.  What has no size yet takes memory, too: from the first message on, no rank may leave the others waiting.
+  std::optional<SummaryParts> parts;
+  try {
+    parts.emplace();
+  } catch (const std::bad_alloc&) {
+    say("rank %d: no memory to collect the counters", group.rank());
+  }
   Outline plan;
-  if (!outline(group, own, plan)) return Collected::not_stored;
+  if (!outline(group, own, parts.has_value(), plan)) return Collected::not_stored;
   if (plan.in_session) return Collected::too_early;
+  if (plan.impossible) return Collected::not_stored;
   if (plan.unwanted) {
     if (group.rank() == 0) say_unwanted(own.destination);
     return Collected::stored;
@@ -155,7 +180,7 @@ Collected collect_together(Group& group, Contribution own) {
   out::Phases phases{own.begin, own.clock()};
   phases.clock = own.clock;
   if (plan.summary) {
-    const bool is_stored = collect_summary(group, own.destination, phases, std::move(bytes));
+    const bool is_stored = collect_summary(group, own.destination, phases, std::move(bytes), *parts);
     return is_stored ? Collected::stored : Collected::not_stored;
   }
 
@@ -164,7 +189,7 @@ Collected collect_together(Group& group, Contribution own) {
   const int leader = group.rank() / block * block;
   if (group.rank() != leader) return hand_over(group, leader, std::move(bytes));
   const int end = std::min(leader + block, group.size());
-  Profile profile;
+  Profile& profile = parts->profile;
   profile.world_size = group.size();
   bool complete = true;
   if (!gather(group, end, std::move(bytes), profile, complete)) return Collected::not_stored;

@@ -2,6 +2,7 @@
 #include "core/collect/collect_summary.h"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <new>
 #include <utility>
@@ -23,14 +24,14 @@ bool sum_up(Group& group, Summary& summary, bool& complete) {
     if (passed == Passed::broken) return false;
     try {
       complete = passed == Passed::yes && summary.add(bytes) && complete;
-    } catch (const std::bad_alloc&) {
+    } catch (const std::exception&) {
       complete = false;
     }
   }
   if (tree.parent < 0) return true;
   try {
     bytes = summary.packed();
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     bytes.clear();
   }
   return put(group, tree.parent, bytes) != Passed::broken;
@@ -67,18 +68,17 @@ bool write_summary(const Destination& destination, int ranks, Profile& profile, 
 
 }  // namespace
 
-bool collect_summary(Group& group, const Destination& destination, out::Phases phases, std::vector<char> own) {
-  Profile profile;
+bool collect_summary(Group& group, const Destination& destination, out::Phases phases, std::vector<char> own,
+                     SummaryParts& parts) {
+  auto& [profile, summary, of_all, answer] = parts;
   profile.world_size = group.size();
   profile.dictionary.fold();
-  Summary summary;
-  Dictionary of_all;
   of_all.fold();
   bool complete = true;
   try {
     complete = profile.add(own.data(), own.size());
     of_all = profile.dictionary;
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     complete = false;
   }
   own = {};
@@ -88,14 +88,14 @@ bool collect_summary(Group& group, const Destination& destination, out::Phases p
   std::vector<char> settled;
   try {
     if (group.rank() == 0) settled = of_all.settled_sites();
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     complete = false;
   }
   if (!from_root(group, settled)) return false;
   try {
     complete = profile.dictionary.settle_sites(settled) && complete;
     summary = Summary(profile);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     complete = false;
   }
   if (!sum_up(group, summary, complete)) return false;
@@ -103,12 +103,9 @@ bool collect_summary(Group& group, const Destination& destination, out::Phases p
   profile.dictionary = std::move(of_all);
 
   std::uint64_t is_whole = complete && agreed == Agreed::yes ? 1 : 0;
-  std::vector<std::uint64_t> all{is_whole};
-  const auto least = [](std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& one) {
-    sum[0] = std::min(sum[0], one[0]);
-  };
+  std::array<std::uint64_t, 1> all{is_whole};
+  const auto least = [](auto& sum, const auto& one) { sum[0] = std::min(sum[0], one[0]); };
   if (!everywhere(group, all, least)) return false;
-  std::vector<char> answer;
   if (group.rank() == 0) {
     bool is_stored = false;
     try {
@@ -117,7 +114,7 @@ bool collect_summary(Group& group, const Destination& destination, out::Phases p
     } catch (const std::exception& e) {
       say("no profile: %s", e.what());
     }
-    answer.assign(1, is_stored && all[0] != 0 ? 1 : 0);
+    answer[0] = is_stored && all[0] != 0 ? 1 : 0;
   }
   if (!from_root(group, answer)) return false;
   return !answer.empty() && answer[0] != 0;

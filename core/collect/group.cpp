@@ -37,25 +37,22 @@ Tree tree_of(const Group& group) {
       tree.parent = me - step;
       break;
     }
-    if (me + step < group.size()) tree.children.push_back(me + step);
+    if (me + step < group.size()) tree.children.add(me + step);
   }
   return tree;
 }
 
-bool everywhere(Group& group, std::vector<std::uint64_t>& values, const Fold& fold) {
+bool reduce(Group& group, void* bytes, void* others, std::size_t size, const std::function<void()>& fold) {
   const Tree tree = tree_of(group);
-  const std::size_t bytes = values.size() * sizeof values[0];
-  std::vector<std::uint64_t> others(values.size());
   for (const int child : tree.children) {
-    if (!group.receive(child, others.data(), bytes)) return false;
-    fold(values, others);
+    if (!group.receive(child, others, size)) return false;
+    fold();
   }
-  if (tree.parent >= 0 &&
-      (!group.send(tree.parent, values.data(), bytes) || !group.receive(tree.parent, values.data(), bytes))) {
+  if (tree.parent >= 0 && (!group.send(tree.parent, bytes, size) || !group.receive(tree.parent, bytes, size))) {
     return false;
   }
   return std::all_of(tree.children.rbegin(), tree.children.rend(),
-                     [&](int child) { return group.send(child, values.data(), bytes); });
+                     [&](int child) { return group.send(child, bytes, size); });
 }
 
 bool from_root(Group& group, std::vector<char>& bytes) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <vector>
 
 namespace commlens {
@@ -47,14 +49,38 @@ Passed take(Group& group, int from, std::vector<char>& bytes);
 // The binomial tree with rank 0 as its root.  A subtree is a run of consecutive ranks, after those of its parent and of
 // the parent's earlier children.
 struct Tree {
+  class Children {
+   public:
+    void add(int rank) noexcept { ranks_[count_++] = rank; }
+    const int* begin() const noexcept { return ranks_.data(); }
+    const int* end() const noexcept { return ranks_.data() + count_; }
+    std::reverse_iterator<const int*> rbegin() const noexcept { return std::make_reverse_iterator(end()); }
+    std::reverse_iterator<const int*> rend() const noexcept { return std::make_reverse_iterator(begin()); }
+
+   private:
+    std::array<int, 31> ranks_;
+    std::size_t count_ = 0;
+  };
   int parent = -1;  // -1: none
-  std::vector<int> children;
+  Children children;
 };
 Tree tree_of(const Group& group);
 
+// Collective: passes `bytes` of all processes to fold(bytes of one more), from the leaves of the tree to its root, and
+// the root's to all.  Needs no memory.  others: room for as many bytes.
+bool reduce(Group& group, void* bytes, void* others, std::size_t size, const std::function<void()>& fold);
+
 // Collective: reduces the `values` of all processes with fold(sum, values of one more) and returns the sum on all.
-using Fold = std::function<void(std::vector<std::uint64_t>&, const std::vector<std::uint64_t>&)>;
-bool everywhere(Group& group, std::vector<std::uint64_t>& values, const Fold& fold);
+// Needs no memory: a process that lacks it must not keep the others waiting.
+template <std::size_t count, class Fold>
+bool everywhere(Group& group, std::array<std::uint64_t, count>& values, const Fold& fold) {
+  std::array<std::uint64_t, count> others;
+  struct {
+    const Fold& fold;
+    std::array<std::uint64_t, count>&sum, &one;
+  } all{fold, values, others};
+  return reduce(group, values.data(), others.data(), sizeof values, [&all] { all.fold(all.sum, all.one); });
+}
 
 // Collective: broadcasts the bytes of rank 0.  A process without memory for them, and its subtree, get empty bytes.
 bool from_root(Group& group, std::vector<char>& bytes);

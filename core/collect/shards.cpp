@@ -175,7 +175,7 @@ std::vector<char> make_orders(const Destination& destination, Agreed agreed, int
     orders.directory = out::make_directory(destination.name, destination.mode, orders.elsewhere);
     if (!orders.directory.empty()) return written(orders);
     say("no profile: %s. %s", orders.elsewhere.c_str(), kept_in_arenas);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     say("no profile: no memory for the names that all ranks share. %s", kept_in_arenas);
   }
   return {};
@@ -187,7 +187,7 @@ bool has_memory_for(Action action) {
   try {
     action();
     return true;
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     return false;
   }
 }
@@ -340,7 +340,7 @@ bool split_samples(Group& leaders, Profile& profile, bool is_settled) {
 // reason in `shard`, if there is no memory.
 bool settle(const Group& leaders, const std::vector<char>& orders_bytes, Orders& orders, Dictionary::Size own,
             Profile& profile, out::Shard& shard) {
-  shard.error = "no memory for the names that all ranks share";
+  shard.error = "out of memory";  // short enough for no allocation
   const bool has_memory = has_memory_for([&] {
     Catalogue catalogue;
     const bool has_orders = !orders_bytes.empty() && (leaders.rank() == 0 || orders_from(orders_bytes, orders));
@@ -362,7 +362,8 @@ bool write_shards(Group& leaders, const Destination& destination, int ranks, Pro
   const Agreed agreed = agree(leaders, profile.dictionary);
   if (agreed == Agreed::broken) return false;
   bool complete = true;
-  std::vector<char> bytes = written(out::Totals(profile));
+  std::vector<char> bytes;
+  complete = has_memory_for([&] { bytes = written(out::Totals(profile)); });
   if (!to_root(leaders, bytes, complete)) return false;
   Orders orders;
   if (is_root) bytes = make_orders(destination, agreed, ranks, profile, bytes, orders);
@@ -384,7 +385,7 @@ bool write_shards(Group& leaders, const Destination& destination, int ranks, Pro
   try {
     is_stored = is_settled && out::store_shard(profile, orders.meta, orders.directory, phases, destination.mode, shard);
     bytes = written(shard);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     bytes.clear();
   }
   if (!to_root(leaders, bytes, complete)) return false;

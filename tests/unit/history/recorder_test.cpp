@@ -84,6 +84,25 @@ std::unique_ptr<arena::Reader> one_at(const std::string& path, Ns time) {
   return std::move(all[0]);
 }
 
+// Lets a process take two steps, with a snapshot after each; returns what it counted in the second one.
+std::unique_ptr<arena::Reader> between_snapshots(void (*step)(int)) {
+  const Folder arenas, folder;
+  HistoryWriter writer(64);
+  CHECK(writer.create(folder.path() + "/x", "n.history"));
+  Recorder recorder(launch, {arenas.path()});
+  Steps process(arenas.path(), step);
+  for (const Ns time : {Ns{10}, Ns{20}}) {
+    process.next();
+    recorder.look();
+    CHECK(writer.add(recorder.take(time)));
+  }
+  process.last();
+  const std::string path = folder.path() + "/x/n.history";
+  auto late = one_at(path, 20);
+  subtract(*late, *one_at(path, 10));
+  return late;
+}
+
 void check_state(const std::string& path, Ns time, std::uint64_t calls, const std::string& state) {
   const auto reader = one_at(path, time);
   CHECK_EQ(calls_of(*reader), calls);
@@ -134,11 +153,7 @@ TEST(each_snapshot_has_what_was_counted_by_then) {
 }
 
 TEST(between_two_snapshots_a_metric_has_the_values_of_that_time) {
-  const Folder arenas, folder;
-  HistoryWriter writer(64);
-  CHECK(writer.create(folder.path() + "/x", "n.history"));
-  Recorder recorder(launch, {arenas.path()});
-  Steps process(arenas.path(), [](int i) {
+  const auto late = between_snapshots([](int i) {
     static std::uint64_t metric = 0;
     if (i == 0) {
       choose_series(16);
@@ -148,16 +163,6 @@ TEST(between_two_snapshots_a_metric_has_the_values_of_that_time) {
     Thread& thread = this_thread();
     for (int value = 0; value < 3; ++value) record_in_series(thread, metric, 10 * i + value);
   });
-  process.next();
-  recorder.look();
-  CHECK(writer.add(recorder.take(10)));
-  process.next();
-  recorder.look();
-  CHECK(writer.add(recorder.take(20)));
-  process.last();
-  const std::string path = folder.path() + "/x/n.history";
-  const auto late = one_at(path, 20);
-  subtract(*late, *one_at(path, 10));
   const auto& series = late->counted().regions.series;
   CHECK_EQ(series.size(), std::size_t{1});
   std::vector<double> values;
@@ -166,11 +171,7 @@ TEST(between_two_snapshots_a_metric_has_the_values_of_that_time) {
 }
 
 TEST(between_two_snapshots_datatypes_have_the_calls_of_that_time) {
-  const Folder arenas, folder;
-  HistoryWriter writer(64);
-  CHECK(writer.create(folder.path() + "/x", "n.history"));
-  Recorder recorder(launch, {arenas.path()});
-  Steps process(arenas.path(), [](int i) {
+  const auto late = between_snapshots([](int i) {
     if (i == 2) _exit(0);
     has_datatypes = true;
     const auto send = [](const char* name, int calls) {
@@ -180,16 +181,6 @@ TEST(between_two_snapshots_datatypes_have_the_calls_of_that_time) {
     send("MPI_INT", i == 0 ? 5 : 3);
     send(i == 0 ? "MPI_DOUBLE" : "vector(1, 2, 3) of MPI_INT", 4);
   });
-  process.next();
-  recorder.look();
-  CHECK(writer.add(recorder.take(10)));
-  process.next();
-  recorder.look();
-  CHECK(writer.add(recorder.take(20)));
-  process.last();
-  const std::string path = folder.path() + "/x/n.history";
-  const auto late = one_at(path, 20);
-  subtract(*late, *one_at(path, 10));
   const CountedDatatypes& datatypes = late->counted().datatypes;
   std::map<std::string, std::uint64_t> calls;
   for (const auto& [place, sum] : datatypes.sums) {
