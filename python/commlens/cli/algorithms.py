@@ -34,11 +34,11 @@ def algorithms(
 ) -> None:
     """Name the algorithms that the MPI library used for the collectives in PROFILE.
 
-    Compares the messages measured inside the calls of each communicator, collective and message size with the messages
-    that known algorithms send. The table shows the algorithm with its parameters, the root ranks, the depth and degree
-    of the tree or the number of rounds, and the fit: 100 % if every pair of ranks exchanged exactly these messages and
-    bytes. Below 95 % the algorithm is unknown. If several algorithms send the same messages, and post them in the same way,
-    the result is ambiguous.
+    Compares the messages measured inside the calls of each communicator, collective and message size with the
+    messages that known algorithms send. The table shows the algorithm with its parameters, the root ranks, the depth
+    and degree of the tree or the number of rounds, and the fit: 100 % if every pair of ranks exchanged exactly these
+    messages and bytes. Below 95 % the algorithm is unknown. If several algorithms send the same messages, and post
+    them in the same way, the result is ambiguous.
 
     Communicators of one family with the same result share one line. The run needs COMMLENS_MATRIX=all and an MPI
     library that exposes these messages (Open MPI).

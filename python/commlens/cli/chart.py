@@ -40,7 +40,8 @@ KINDS = (*OF_ONE, "distribution", "correlation")
     "names",
     multiple=True,
     metavar="NAME",
-    help="sizes: colours by op (default) or family. distribution: a group for each value of a label or setting (alg), or "
+    help="sizes: colours by op (default) or family. distribution: a group for each value of a label or setting "
+    "(alg), or "
     "for each comm-size; repeatable. correlation: the rows, as in correlate.",
 )
 @click.option(
@@ -87,15 +88,16 @@ def chart(
     operations: the MPI time of the communicators with the most, by operation; one profile.
     sizes: the MPI time by message size, and by operation or family; one profile.
 
-    distribution: run times or MPI times of many runs, as boxes with quartiles, whiskers and points, by label, setting or
-    communicator size. A run without communicators of a size has no point there.
+    distribution: run times or MPI times of many runs, as boxes with quartiles, whiskers and points, by label, setting
+    or communicator size. A run without communicators of a size has no point there.
 
     correlation: the time in a row of correlate and the run time, a point per run: the strongest row of the selection.
 
-    Times of operations and sizes are summed over the ranks. A page of HTML has the chart and a table of its numbers, and needs no network.
+    Times of operations and sizes are summed over the ranks. A page of HTML has the chart and a table of its numbers,
+    and needs no network.
 
-    Exit code 2: a profile cannot be read, there is nothing to draw, or matplotlib is not installed. 3: --keep-going left
-    out profiles.
+    Exit code 2: a profile cannot be read, there is nothing to draw, or matplotlib is not installed. 3: --keep-going
+    left out profiles.
     """
     from commlens.compare.correlate import Wanted
 

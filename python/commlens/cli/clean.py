@@ -41,8 +41,9 @@ def clean(where: tuple[Path, ...], yes: bool) -> None:
     Names each job, and the profile that has its data: one in the current directory, beside the output of the job, or in
     $TMPDIR. A job without such a profile is listed as not recovered, before and after its files are removed.
 
-    PLACE is a folder, as for commlens recover; by default COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR of this machine. Keeps
-    the files of running processes, of other users, of other machines, and of containers that are not visible from here.
+    PLACE is a folder, as for commlens recover; by default COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR of this machine.
+    Keeps the files of running processes, of other users, of other machines, and of containers that are not visible
+    from here.
     """
     node = socket.gethostname()
     # Without inode: not a file of this user, or gone meanwhile.
@@ -62,7 +63,8 @@ def clean(where: tuple[Path, ...], yes: bool) -> None:
     verb = "removed" if yes else "would be removed"
     hint = "; --yes removes them" if done and not yes else ""
     Screen().line(
-        f"{len(done)} files {verb}, {bytes_text(sum(arena.bytes for arena in done))}{hint}; {len(others)} kept: their processes "
+        f"{len(done)} files {verb}, {bytes_text(sum(arena.bytes for arena in done))}{hint}; {len(others)} kept: "
+        f"their processes "
         "run, or are not visible from here"
     )
 

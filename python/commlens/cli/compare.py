@@ -76,7 +76,8 @@ def parse_condition(text: str) -> Condition:
 @click.option(
     "--by",
     metavar="NAME",
-    help="Compare configurations: group the profiles by a label of COMMLENS_LABEL, or by any recorded setting. Two values "
+    help="Compare configurations: group the profiles by a label of COMMLENS_LABEL, or by any recorded setting. Two "
+    "values "
     "are the sides A and B; more have a column each.",
 )
 @click.option(
@@ -101,7 +102,8 @@ def parse_condition(text: str) -> Condition:
     type=click.Choice(["table", "csv", "json", "junit"]),
     default="table",
     show_default=True,
-    help="Output format. table is for reading; csv and json have all columns, with plain numbers in ns and bytes; junit has a "
+    help="Output format. table is for reading; csv and json have all columns, with plain numbers in ns and bytes; "
+    "junit has a "
     "test case for each condition of --fail-if.",
 )
 @click.pass_context
@@ -127,15 +129,16 @@ def compare_command(
     profile; if they are a part of a family, the others contribute those at the same places of the matching family.
     Unmatched families are listed with their share of the MPI time.
 
-    Each row is a family, an operation, a message size and a code region. Times are sums over all ranks, medians over the
-    runs. A row is slower or faster only if the rank test, corrected for all tested rows, and the interval agree; ? means
-    that there are too few runs for any claim. A line below a row splits sampled calls into waiting and operation.
+    Each row is a family, an operation, a message size and a code region. Times are sums over all ranks, medians over
+    the runs. A row is slower or faster only if the rank test, corrected for all tested rows, and the interval agree;
+    ? means that there are too few runs for any claim. A line below a row splits sampled calls into waiting and
+    operation.
 
     With --by, each value has a column of medians; fastest and slower need the test, corrected for all pairs of values.
 
-    Columns: calls, bytes/call, time each: relative changes of the factors of the time; time each is per byte, or per call
-    without bytes. change: of the time. 95 % interval: of the change, shown with at least four runs on each side. slowest:
-    change of the time of the slowest rank. claim: slower, faster, ?, or the only side that has the family.
+    Columns: calls, bytes/call, time each: relative changes of the factors of the time; time each is per byte, or per
+    call without bytes. change: of the time. 95 % interval: of the change, shown with at least four runs on each side.
+    slowest: change of the time of the slowest rank. claim: slower, faster, ?, or the only side that has the family.
 
     Exit code 1: a condition of --fail-if is met. 2: a profile cannot be read. 3: --keep-going left out profiles. 4: no
     condition is met, but the runs are too few to test one on times. Of several codes the first of 2, 1, 4, 3 counts.

@@ -43,7 +43,8 @@ by_option = click.option(
     default="family,op",
     show_default=True,
     metavar="COLUMNS",
-    help="What a row is: one or several of family, comm-size (number of ranks of a communicator), op, size (message size) "
+    help="What a row is: one or several of family, comm-size (number of ranks of a communicator), op, size "
+    "(message size) "
     "and region (innermost code region), with commas.",
 )
 
@@ -75,18 +76,19 @@ def correlate(
 ) -> None:
     """Find the communication whose time goes with the run time, over many runs.
 
-    A row is a family of communicators and an operation, or what --by says. Its time in each run is that of its slowest rank;
-    a run without the row counts with 0. The run time is from MPI_Init to MPI_Finalize. Families are matched by lineage, as
-    in compare; --comm names communicators of the first profile. A setting that is a number in all runs, such as a label
-    n=512, is a row, too. Rows with little time are left out: below 0.1 % of the MPI time in every run.
+    A row is a family of communicators and an operation, or what --by says. Its time in each run is that of its
+    slowest rank; a run without the row counts with 0. The run time is from MPI_Init to MPI_Finalize. Families are
+    matched by lineage, as in compare; --comm names communicators of the first profile. A setting that is a number in
+    all runs, such as a label n=512, is a row, too. Rows with little time are left out: below 0.1 % of the MPI time in
+    every run.
 
     The strongest rows come first. A time rises or falls with the run time only if the test of Spearman's coefficient,
-    corrected for all rows, and its interval agree; ? means that there are too few runs for any claim. Neither coefficient
-    shows a cause.
+    corrected for all rows, and its interval agree; ? means that there are too few runs for any claim. Neither
+    coefficient shows a cause.
 
-    Columns: Spearman, Pearson: coefficients from -1 to +1, of ranks and of times. 95 % interval: of the coefficient before
-    it. per second: time more in the row for each second that a run takes longer. time: median over the runs. of the sum:
-    Spearman's coefficient for the time of all ranks together. p: of Spearman's coefficient, corrected.
+    Columns: Spearman, Pearson: coefficients from -1 to +1, of ranks and of times. 95 % interval: of the coefficient
+    before it. per second: time more in the row for each second that a run takes longer. time: median over the runs.
+    of the sum: Spearman's coefficient for the time of all ranks together. p: of Spearman's coefficient, corrected.
 
     Exit code 2: a profile cannot be read, or there are fewer than 3 runs. 3: --keep-going left out profiles.
     """

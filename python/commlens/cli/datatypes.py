@@ -29,11 +29,11 @@ def datatypes(
 ) -> None:
     """Show the MPI datatypes that the application in PROFILE made or used, with their share of calls and bytes.
 
-    A line has the constructors of the datatype, its size and extent, the calls that used it, their time, and the bytes
-    that it described. A call with two datatypes, such as MPI_Sendrecv, is in the line of each, with the bytes that it
-    sent in one and those that it received in the other: shares of calls may add up to more than 100 %, those of bytes
-    do not. The datatype of the data in the window of another process has calls, but no bytes. Needs COMMLENS_DATATYPES=1
-    in the run.
+    A line has the constructors of the datatype, its size and extent, the calls that used it, their time, and the
+    bytes that it described. A call with two datatypes, such as MPI_Sendrecv, is in the line of each, with the bytes
+    that it sent in one and those that it received in the other: shares of calls may add up to more than 100 %, those
+    of bytes do not. The datatype of the data in the window of another process has calls, but no bytes. Needs
+    COMMLENS_DATATYPES=1 in the run.
     """
     with open_profile(profile) as connection:
         found = read_datatypes(connection, ranks or (), uses=uses)

@@ -22,7 +22,8 @@ from commlens.render.screen import Screen
     "--output",
     type=OutputPath(),
     required=True,
-    help="Path to write: a file; for csv and parquet a directory, unless --table selects one table. An existing file is never overwritten.",
+    help="Path to write: a file; for csv and parquet a directory, unless --table selects one table. An existing "
+    "file is never overwritten.",
 )
 @click.option(
     "--unfold",
@@ -33,7 +34,8 @@ from commlens.render.screen import Screen
 @click.option(
     "--callsites",
     is_flag=True,
-    help="Show call paths: in hatchet, thicket and caliper the functions around MPI calls, from the outside in, instead of "
+    help="Show call paths: in hatchet, thicket and caliper the functions around MPI calls, from the outside in, "
+    "instead of "
     "communicators; in speedscope the time by call path instead of the timeline.",
 )
 @click.option(

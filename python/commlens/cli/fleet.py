@@ -87,11 +87,13 @@ DATE = Parsed("date", parse_date)
 )  # fmt: skip
 @click.option(
     "--alert", "rules", type=click.Path(path_type=Path), metavar="RULES",
-    help="Instead of a question: alarms by the rules of a TOML file, as a mail or with --format json. Exit code 1: there are some.",
+    help="Instead of a question: alarms by the rules of a TOML file, as a mail or with --format json. Exit code 1: "
+    "there are some.",
 )  # fmt: skip
 @click.option(
     "--html", "output", type=OutputPath(), metavar="FILE",
-    help="Instead of a question: write one static page about all jobs. It names no user and no path unless --personal is given.",
+    help="Instead of a question: write one static page about all jobs. It names no user and no path unless "
+    "--personal is given.",
 )  # fmt: skip
 @click.option(
     "--job-page", default="", metavar="ADDRESS",
@@ -151,8 +153,8 @@ def fleet(
     cost           What does commlens itself cost?
     refused        Which profiles could not be read?
 
-    Each is one SQL view, which --sql prints; --query runs your own SQL. The tables are those of docs/reference/dataset.md,
-    and view asked has the date of --at. Needs the package duckdb.
+    Each is one SQL view, which --sql prints; --query runs your own SQL. The tables are those of
+    docs/reference/dataset.md, and view asked has the date of --at. Needs the package duckdb.
 
     Hours are hours of processes: a job of 64 processes that runs for an hour counts 64.
     """  # noqa: D301 - click's mark for lines that it must not join

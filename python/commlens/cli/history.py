@@ -48,16 +48,16 @@ def history(
 ) -> None:
     """Show how the counters of a run developed, by the snapshots that it took (COMMLENS_FLUSH_EVERY).
 
-    PROFILE is the profile of the run, whose snapshots are in a folder commlens-arenas-* beside it; or, of a job that runs
-    or was killed, that folder or a file in it.
+    PROFILE is the profile of the run, whose snapshots are in a folder commlens-arenas-* beside it; or, of a job that
+    runs or was killed, that folder or a file in it.
 
-    A row is the time from one snapshot to the next. until: time of the snapshot since MPI_Init. in MPI: share of the time
-    of all ranks inside MPI calls; with --comm or --op inside the selected ones; with --region in the region. A bar: this
-    share. calls, sent, received: of all ranks. With --metric, the average of the values, and their number.
+    A row is the time from one snapshot to the next. until: time of the snapshot since MPI_Init. in MPI: share of the
+    time of all ranks inside MPI calls; with --comm or --op inside the selected ones; with --region in the region. A
+    bar: this share. calls, sent, received: of all ranks. With --metric, the average of the values, and their number.
 
-    With --at or --between, and -o, writes a profile of the state at a time, or of what was counted between two. commlens
-    report shows it at once with the same options. Each process is read at a moment of its own, and a call may have its
-    count but not yet its time.
+    With --at or --between, and -o, writes a profile of the state at a time, or of what was counted between two.
+    commlens report shows it at once with the same options. Each process is read at a moment of its own, and a call
+    may have its count but not yet its time.
     """
     if sum((bool(comms or operations), region is not None, metric is not None)) > 1:
         raise click.UsageError("--comm and --op, --region, and --metric exclude each other")

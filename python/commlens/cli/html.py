@@ -37,7 +37,8 @@ MEGABYTE = 10**6
     default=15,
     show_default=True,
     metavar="MB",
-    help="Megabytes for the counters in the page. Where they need more, the page adds up call sites, then message sizes, "
+    help="Megabytes for the counters in the page. Where they need more, the page adds up call sites, then message "
+    "sizes, "
     "then regions, then ranks, and says so.",
 )
 @click.option(
@@ -45,7 +46,8 @@ MEGABYTE = 10**6
     "wrappers",
     multiple=True,
     metavar="PATTERN",
-    help="Functions that only pass calls on to MPI, such as 'hypre_MPI_*': the function around them is the call site; call "
+    help="Functions that only pass calls on to MPI, such as 'hypre_MPI_*': the function around them is the call "
+    "site; call "
     "paths show them in brackets. Repeatable.  [default: COMMLENS_WRAPPERS; '' for none]",
 )
 def html(profiles: tuple[str, ...], output: Path | None, budget: int, wrappers: tuple[str, ...]) -> None:

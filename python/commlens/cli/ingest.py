@@ -45,7 +45,8 @@ FILE = click.Path(path_type=Path)
 )  # fmt: skip
 @click.option(
     "--cluster", default="", metavar="NAME",
-    help="Name of the machine on which the jobs ran.  [default: the host name of this one, without a number at its end]",
+    help="Name of the machine on which the jobs ran.  [default: the host name of this one, without a number at its "
+    "end]",
 )  # fmt: skip
 @click.option(
     "--codes", type=FILE, metavar="FILE",
@@ -53,17 +54,20 @@ FILE = click.Path(path_type=Path)
 )  # fmt: skip
 @click.option(
     "--pseudonymise", "key_file", type=FILE, metavar="KEYFILE",
-    help="Store tokens instead of users, paths, command lines and values of settings that may contain one. Equal values have "
+    help="Store tokens instead of users, paths, command lines and values of settings that may contain one. Equal "
+    "values have "
     "equal tokens, which only the holder of the key can compute. A missing KEYFILE is made; keep it.",
 )  # fmt: skip
 @click.option(
     "--accounting", type=FILE, metavar="FILE",
-    help="Add the jobs that the batch system knows, as sacct --parsable2 writes them, so that commlens fleet DATASET missing "
+    help="Add the jobs that the batch system knows, as sacct --parsable2 writes them, so that commlens fleet "
+    "DATASET missing "
     "finds those without a profile.",
 )  # fmt: skip
 @click.option(
     "--make-up", "made_up", type=click.IntRange(min=1), metavar="N",
-    help="Add a year of about N jobs that nobody ran, on a machine named made-up, to try commlens fleet before there is data.",
+    help="Add a year of about N jobs that nobody ran, on a machine named made-up, to try commlens fleet before "
+    "there is data.",
 )  # fmt: skip
 @click.option(
     "--compact",
@@ -86,10 +90,10 @@ def ingest(
 ) -> None:
     """Add PROFILEs to a dataset of many jobs, which commlens fleet asks.
 
-    A PROFILE is a file, a folder of shards, or a folder below which all profiles (*.db, *.commlens) are read. The dataset has
-    Parquet files by table, cluster and month; docs/reference/dataset.md describes the tables. A job whose profile was read
-    before is left as it is. Several commands may add to one dataset at the same time, also on several machines, and each may
-    be killed at any moment: the dataset then has all rows of a job or none.
+    A PROFILE is a file, a folder of shards, or a folder below which all profiles (*.db, *.commlens) are read. The
+    dataset has Parquet files by table, cluster and month; docs/reference/dataset.md describes the tables. A job whose
+    profile was read before is left as it is. Several commands may add to one dataset at the same time, also on
+    several machines, and each may be killed at any moment: the dataset then has all rows of a job or none.
 
     A profile that cannot be read becomes a row of table refused, and the others are read. Needs the package pyarrow.
 

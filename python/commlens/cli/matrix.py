@@ -44,7 +44,8 @@ SLICES = Parsed("slices", parse_ranks)
 @click.option(
     "--kind",
     type=click.Choice(KINDS),
-    help="Kind of traffic. p2p: two-sided messages, counted by the sender. put (with accumulate), get, one-sided (both): counted by the origin. "
+    help="Kind of traffic. p2p: two-sided messages, counted by the sender. put (with accumulate), get, one-sided "
+    "(both): counted by the origin. "
     "collective, internal: messages inside collectives and inside other calls, if the MPI library exposes them. share: "
     "the part of a collective for each process, if the parts differ. modelled: messages that algorithms of collectives "
     "would send; a model, not a measurement. all: the sum of all kinds except share and modelled.  "
@@ -72,7 +73,8 @@ SLICES = Parsed("slices", parse_ranks)
     "algorithms",
     multiple=True,
     metavar="COLLECTIVE=NAME",
-    help="With --kind modelled: the algorithm of a collective, such as bcast=binomial. By default the algorithm that the MPI "
+    help="With --kind modelled: the algorithm of a collective, such as bcast=binomial. By default the algorithm "
+    "that the MPI "
     "library would choose, if that is known. Repeatable.",
 )
 @click.option(
@@ -105,13 +107,15 @@ SLICES = Parsed("slices", parse_ranks)
     "output",
     type=OutputPath(),
     metavar="FILE",
-    help="Write a file instead. Its extension selects the format: .png, .svg, .csv, .json, .npz (NumPy, also read by SciPy as a "
+    help="Write a file instead. Its extension selects the format: .png, .svg, .csv, .json, .npz (NumPy, also read "
+    "by SciPy as a "
     "sparse matrix), .mtx (Matrix Market), .graphml. An existing file is never overwritten.",
 )
 @click.option(
     "--sizes",
     is_flag=True,
-    help="Instead of the matrix, list the message sizes of the pairs with the most traffic: a line for each size bin, with "
+    help="Instead of the matrix, list the message sizes of the pairs with the most traffic: a line for each size "
+    "bin, with "
     "messages and bytes.",
 )
 @click.option(
@@ -142,9 +146,10 @@ def matrix(
     """Draw the communication matrix of PROFILE: messages or bytes from each rank to each other rank.
 
     The text below it shows: the known pattern, if there is one (nearest neighbours in a grid, ring, transpose,
-    all-to-all and others); the shares that stay in a core complex, else in a socket, else in a node; the symmetry; the number of
-    partners per rank; whether sent and received messages match, and if not, the likely reason; the totals per kind of
-    traffic; the communicators with the most traffic and their patterns; the pairs with the most traffic.
+    all-to-all and others); the shares that stay in a core complex, else in a socket, else in a node; the symmetry;
+    the number of partners per rank; whether sent and received messages match, and if not, the likely reason; the
+    totals per kind of traffic; the communicators with the most traffic and their patterns; the pairs with the most
+    traffic.
 
     Kinds of traffic are kept apart: the matrix shows two-sided messages unless --kind selects another kind. A large
     matrix is folded to the width of the terminal, or to at most 1,024 x 1,024 cells in a picture.

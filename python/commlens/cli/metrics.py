@@ -38,7 +38,8 @@ from commlens.reports.regions_query import Ranges
 @click.option(
     "--counters",
     is_flag=True,
-    help="Show hardware counters and software events instead, by code region and MPI procedure. Needs COMMLENS_COUNTERS "
+    help="Show hardware counters and software events instead, by code region and MPI procedure. Needs "
+    "COMMLENS_COUNTERS "
     "in the run.",
 )
 @format_option
@@ -60,8 +61,8 @@ def metrics(
     With --series, a line has the average of the values in equal parts of the time, lowest (▁) to highest (█) of the
     metric; a point stands for a part without values. csv and json contain the values, with time and region.
 
-    With --counters, a line is a code region without its nested ones, or below it an MPI procedure in it, and a column an
-    event, summed over ranks and threads. --metric then selects events.
+    With --counters, a line is a code region without its nested ones, or below it an MPI procedure in it, and a column
+    an event, summed over ranks and threads. --metric then selects events.
     """
     if counters:
         if series:

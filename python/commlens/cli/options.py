@@ -72,7 +72,8 @@ _comm_names = click.option(
     "comms",
     multiple=True,
     metavar="NAME",
-    help="Only these communicators: a name or glob (s0.1, 's*.1', MPI_COMM_WORLD), the name of a family as the report shows "
+    help="Only these communicators: a name or glob (s0.1, 's*.1', MPI_COMM_WORLD), the name of a family as the "
+    "report shows "
     "it, the name that the application gave, or an id. Repeatable.",
 )
 
@@ -204,7 +205,8 @@ def snapshot_options(command: Command) -> Command:
         type=MOMENT,
         nargs=2,
         metavar="T1 T2",
-        help="Only what was counted between two snapshots, the last ones until T1 and T2 seconds after MPI_Init. Minima, "
+        help="Only what was counted between two snapshots, the last ones until T1 and T2 seconds after MPI_Init. "
+        "Minima, "
         "maxima and last values are those of the run until T2.",
     )
     return at(between(command))

@@ -52,7 +52,8 @@ ENDINGS = (".csv", ".json", *DRAWN)
     default=DEFAULT_RUNS,
     show_default=True,
     metavar="N",
-    help="Number of runs with each tool and without, 6 to 1,000; fewer than 6 can show no cost. One more of each warms up and is not counted.",
+    help="Number of runs with each tool and without, 6 to 1,000; fewer than 6 can show no cost. One more of each "
+    "warms up and is not counted.",
 )
 @click.option(
     "--seed",
@@ -75,7 +76,8 @@ ENDINGS = (".csv", ".json", *DRAWN)
     type=OutputPath(),
     multiple=True,
     metavar="FILE",
-    help="Also write a file. Its extension selects the format: .csv (all runs), .json (as --format json), .html, .png, .svg. An existing file is never "
+    help="Also write a file. Its extension selects the format: .csv (all runs), .json (as --format json), .html, "
+    ".png, .svg. An existing file is never "
     "overwritten. Repeatable.",
 )
 @click.option(
@@ -84,7 +86,8 @@ ENDINGS = (".csv", ".json", *DRAWN)
     type=click.Choice(["table", "csv", "json"]),
     default="table",
     show_default=True,
-    help="Format of what is printed. table is for reading; csv and json have plain numbers in ns and bytes, and ratios as fractions of 1.",
+    help="Format of what is printed. table is for reading; csv and json have plain numbers in ns and bytes, and "
+    "ratios as fractions of 1.",
 )
 def overhead(
     command: tuple[str, ...],
@@ -99,8 +102,8 @@ def overhead(
     """Measure what commlens, or another tool, costs an application.
 
     'commlens overhead -- mpirun -n 4 ./app input' measures commlens. 'commlens overhead --tool commlens --tool
-    mpip=/opt/lib/libmpiP.so -- srun -n 64 ./app' compares two tools. Each round runs the application once without a tool
-    and once with each tool, in random order.
+    mpip=/opt/lib/libmpiP.so -- srun -n 64 ./app' compares two tools. Each round runs the application once without a
+    tool and once with each tool, in random order.
 
     A small library, loaded before all others, measures three times. net: from leaving MPI_Init to entering
     MPI_Finalize. hook: inside these two. wrap: the rest of the command. Differences are computed within rounds and
@@ -143,7 +146,8 @@ def _measure(
     if number < FEWEST:
         chance = 2 * 0.5**number
         raise CommlensError(
-            f"--runs {number} is too few: use at least {FEWEST}. With {number}, all differences have the same sign by chance "
+            f"--runs {number} is too few: use at least {FEWEST}. With {number}, all differences have the same sign "
+            f"by chance "
             f"in {100 * chance:.3g} % of the measurements, and a test with {100 * CONFIDENCE:.0f} % confidence allows "
             f"{100 * (1 - CONFIDENCE):.0f} %"
         )

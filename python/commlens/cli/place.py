@@ -87,7 +87,8 @@ MACHINE_OPTIONS = (
         "topologies",
         multiple=True,
         metavar="[NODE=]FILE.xml",
-        help="Topology of a node, as written there by 'lstopo FILE.xml'; without NODE, of all nodes. All its cores may be used. "
+        help="Topology of a node, as written there by 'lstopo FILE.xml'; without NODE, of all nodes. All its cores "
+        "may be used. "
         "Repeatable.",
     ),
     click.option(
@@ -101,7 +102,8 @@ MACHINE_OPTIONS = (
         "table",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Distances between nodes: for each node a line with its name and its distance to each node, in the same order.",
+        help="Distances between nodes: for each node a line with its name and its distance to each node, in the "
+        "same order.",
     ),
     click.option(
         "--distance",
@@ -109,8 +111,10 @@ MACHINE_OPTIONS = (
         multiple=True,
         type=Parsed("level=number", parse_distance),
         metavar="LEVEL=NUMBER[:BYTES]",
-        help="Distance of two ranks that share this level and none nearer: 'core complex' 1, 'NUMA domain' 2, socket 3, node 4, "
-        "network 20, and 10 more for each further level of switches. BYTES: what each message there counts beside its own bytes, "
+        help="Distance of two ranks that share this level and none nearer: 'core complex' 1, 'NUMA domain' 2, "
+        "socket 3, node 4, "
+        "network 20, and 10 more for each further level of switches. BYTES: what each message there counts beside "
+        "its own bytes, "
         "instead of --per-message. Repeatable.",
     ),
 )
@@ -154,7 +158,8 @@ def machine_options(command: Command) -> Command:
     type=click.Choice(KINDS),
     default="all",
     show_default=True,
-    help="Kind of traffic, as in commlens matrix. all: measured two-sided and one-sided messages, and those inside calls if "
+    help="Kind of traffic, as in commlens matrix. all: measured two-sided and one-sided messages, and those inside "
+    "calls if "
     "the MPI library exposes them. modelled: messages that algorithms of collectives would send.",
 )
 @comm_option
@@ -178,8 +183,10 @@ def machine_options(command: Command) -> Command:
     type=click.Choice(MAPPERS),
     default="commlens",
     show_default=True,
-    help="Who searches. kahip: the package kahip of this Python. scotch: the program scotch_gmap or gmap on the path. Both "
-    "need a machine whose groups are all alike; moves and swaps improve what they find. Up to 9 ranks get the best placement from commlens in any case.",
+    help="Who searches. kahip: the package kahip of this Python. scotch: the program scotch_gmap or gmap on the "
+    "path. Both "
+    "need a machine whose groups are all alike; moves and swaps improve what they find. Up to 9 ranks get the best "
+    "placement from commlens in any case.",
 )
 @click.option(
     "--seed",

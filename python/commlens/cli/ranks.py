@@ -30,7 +30,8 @@ DEFAULT_TOP = 10
     type=click.Choice(list(ORDERS)),
     default="outside",
     show_default=True,
-    help="Order of the ranks: outside, time, mpi, share, calls, sent and received from the largest to the smallest value.",
+    help="Order of the ranks: outside, time, mpi, share, calls, sent and received from the largest to the smallest "
+    "value.",
 )
 @reverse_option
 @top_option(
@@ -51,11 +52,12 @@ def ranks(
 ) -> None:
     """Compare the ranks of PROFILE: one row per rank.
 
-    Shows for each rank the time from MPI_Init to MPI_Finalize, the time in MPI and its share, the time outside MPI, the
-    calls, the bytes sent and received, and the node. The busiest of the selected ranks has the most time outside MPI, the
-    idlest the least. The time outside MPI is unknown (-) for a rank with several threads that call MPI: their times overlap. The
-    last column also shows how a rank ended if it did not reach MPI_Finalize. If there is room and the profile has them,
-    CPU time is the CPU time of the process, and preempted is how often the kernel gave its CPU to other work.
+    Shows for each rank the time from MPI_Init to MPI_Finalize, the time in MPI and its share, the time outside MPI,
+    the calls, the bytes sent and received, and the node. The busiest of the selected ranks has the most time outside
+    MPI, the idlest the least. The time outside MPI is unknown (-) for a rank with several threads that call MPI:
+    their times overlap. The last column also shows how a rank ended if it did not reach MPI_Finalize. If there is
+    room and the profile has them, CPU time is the CPU time of the process, and preempted is how often the kernel gave
+    its CPU to other work.
     """
     with open_profile(profile) as connection:
         found = read_ranks(connection, ranks or (), sort, reverse=reverse)

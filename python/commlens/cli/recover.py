@@ -27,7 +27,8 @@ NAMELESS = "recovered.db"
     "-o",
     "--output",
     type=OutputPath(),
-    help="Path of the profile. By default the current directory, with the name that the job would have used. An existing "
+    help="Path of the profile. By default the current directory, with the name that the job would have used. An "
+    "existing "
     "file is never overwritten.",
 )
 @click.option(

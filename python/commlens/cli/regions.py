@@ -34,7 +34,8 @@ DEFAULT_TOP = 10
 @click.option(
     "--all-ranks",
     is_flag=True,
-    help="Add a line for every rank to each region, ordered by time. If --top limits them, the rank with the least time "
+    help="Add a line for every rank to each region, ordered by time. If --top limits them, the rank with the least "
+    "time "
     "is still there.",
 )
 @click.option(
@@ -45,7 +46,8 @@ DEFAULT_TOP = 10
 )
 @top_option(
     DEFAULT_TOP,
-    "Draw at most N nested regions per region, and at most N executions, iterations or ranks: those with the most time. "
+    "Draw at most N nested regions per region, and at most N executions, iterations or ranks: those with the most "
+    "time. "
     "0 means all. csv and json always contain all.",
 )
 @click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
@@ -66,11 +68,11 @@ def regions(
     """Draw the code regions of PROFILE as a tree.
 
     Columns: calls: number of calls on all ranks. max/rank, avg/rank: maximum and average time over the ranks that
-    entered the region. slowest: the rank with max/rank. own/rank: average time outside nested regions. MPI: share of the
-    region's time inside MPI calls, nested regions included. A bar: the region's share of the whole program; the dark
-    part is its own time. max/avg: imbalance of the ranks; of a single rank, its time divided by the average. PE, LB, CE:
-    parallel efficiency, load balance, communication efficiency. A terminal shows the columns that fit, and a wide one
-    also min/rank and the share as a number.
+    entered the region. slowest: the rank with max/rank. own/rank: average time outside nested regions. MPI: share of
+    the region's time inside MPI calls, nested regions included. A bar: the region's share of the whole program; the
+    dark part is its own time. max/avg: imbalance of the ranks; of a single rank, its time divided by the average. PE,
+    LB, CE: parallel efficiency, load balance, communication efficiency. A terminal shows the columns that fit, and a
+    wide one also min/rank and the share as a number.
 
     The lines below a region show the number of ranks if some did not enter it, its tags, the communicators with the
     most time, the iterations of a loop with the distribution of their times, and the application's metrics.

@@ -73,7 +73,8 @@ class Answer(NamedTuple):
     "--size",
     type=SIZES,
     metavar="LOW:HIGH",
-    help="Only messages of at least LOW and less than HIGH bytes. Both bounds are 0 or powers of two, such as 64K or 1M; "
+    help="Only messages of at least LOW and less than HIGH bytes. Both bounds are 0 or powers of two, such as 64K "
+    "or 1M; "
     "either may be omitted. Excludes v and w collectives, whose sizes vary, and calls to MPI_PROC_NULL.",
 )
 @click.option(
@@ -81,7 +82,8 @@ class Answer(NamedTuple):
     "time_ns",
     type=SECONDS,
     metavar="LOW:HIGH",
-    help="Only rows whose max/rank time is in this range of seconds, bounds included; with --all-ranks, whose time of a "
+    help="Only rows whose max/rank time is in this range of seconds, bounds included; with --all-ranks, whose time "
+    "of a "
     "single rank is. Totals exclude the other rows.",
 )
 @click.option(
@@ -97,7 +99,8 @@ class Answer(NamedTuple):
 @click.option(
     "--callsites",
     is_flag=True,
-    help="Split rows by call site in the application; in a table by call path, if the run recorded paths (COMMLENS_FRAMES).",
+    help="Split rows by call site in the application; in a table by call path, if the run recorded paths "
+    "(COMMLENS_FRAMES).",
 )
 @click.option(
     "--flat",
@@ -115,7 +118,8 @@ class Answer(NamedTuple):
     "wrappers",
     multiple=True,
     metavar="PATTERN",
-    help="With --callsites: functions that only pass calls on to MPI, such as 'hypre_MPI_*'. The function around them is the "
+    help="With --callsites: functions that only pass calls on to MPI, such as 'hypre_MPI_*'. The function around "
+    "them is the "
     "call site; paths show them in brackets. Repeatable.  [default: COMMLENS_WRAPPERS; '' for none]",
 )
 @click.option(
@@ -124,7 +128,8 @@ class Answer(NamedTuple):
     default="log2",
     show_default=True,
     metavar="BOUNDS",
-    help="How message sizes are grouped into rows: log2, all, mpisee, or increasing powers of two such as 128,1K,64K. A "
+    help="How message sizes are grouped into rows: log2, all, mpisee, or increasing powers of two such as "
+    "128,1K,64K. A "
     "bucket includes its lower bound and excludes its upper bound.",
 )
 @click.option(
@@ -139,7 +144,8 @@ class Answer(NamedTuple):
     "--top",
     type=click.IntRange(min=0),
     metavar="N",
-    help="At most N communicators, N rows per communicator and N ranks per row; with --by region or op, at most N of these "
+    help="At most N communicators, N rows per communicator and N ranks per row; with --by region or op, at most N "
+    "of these "
     "and N communicators in each. 0 means all.  "
     f"[default: {DEFAULT_TOP} in a table, all in csv and json]",
 )
@@ -148,8 +154,10 @@ class Answer(NamedTuple):
     type=click.Choice(["family", "comm-size", "op", "region"]),
     default="family",
     show_default=True,
-    help="What the first rows are. family: communicators, folded into families. comm-size: all communicators of one size "
-    "together. op: MPI procedures, each with its communicators. region: code regions, each with its communicators; a call "
+    help="What the first rows are. family: communicators, folded into families. comm-size: all communicators of "
+    "one size "
+    "together. op: MPI procedures, each with its communicators. region: code regions, each with its communicators; "
+    "a call "
     "is listed only in its innermost region.",
 )
 @click.option(

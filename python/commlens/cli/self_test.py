@@ -31,7 +31,8 @@ COLUMN = 18  # of the name of a check
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Keep the program and its profiles in this folder, which must not exist. On several nodes it must be on a file "
+    help="Keep the program and its profiles in this folder, which must not exist. On several nodes it must be on a "
+    "file "
     "system that all of them share. By default a temporary folder, which is removed if all is well.",
 )
 @format_option
@@ -40,15 +41,16 @@ COLUMN = 18  # of the name of a check
 def self_test(context: click.Context, folder: Path | None, style: str, launch: tuple[str, ...]) -> None:
     """Check that commlens counts correctly on this machine, with its MPI library and launcher.
 
-    Compiles a small program with mpicc ($MPICC, if it is set), or uses mpi4py where there is no compiler. Runs it without
-    commlens, with it, and once more with a process that is killed. The counts of the program are known: every
-    call, byte, communicator, region and pair of ranks in its profile is compared with them, and the profile of the killed
-    run is recovered.
+    Compiles a small program with mpicc ($MPICC, if it is set), or uses mpi4py where there is no compiler. Runs it
+    without commlens, with it, and once more with a process that is killed. The counts of the program are known: every
+    call, byte, communicator, region and pair of ranks in its profile is compared with them, and the profile of the
+    killed run is recovered.
 
     LAUNCHER is the launcher with its options, such as: commlens self-test -- srun -n 64. By default mpirun, mpiexec or
     srun with up to 4 processes, one for each processor.
 
-    Each finding is ok, a warning, or a problem, with advice. Exit code 0: commlens works here. Exit code 1: it does not.
+    Each finding is ok, a warning, or a problem, with advice. Exit code 0: commlens works here. Exit code 1: it does
+    not.
     """
     if launch and launch[0].startswith("-"):
         raise click.NoSuchOption(launch[0], ctx=context)

@@ -31,16 +31,16 @@ from commlens.symbols.naming import Names, find_names
 def symbols(profile: str, download_s: float) -> None:
     """Store the functions, files and lines of all call sites in PROFILE.
 
-    Run it where the program and its libraries are. Reports on other machines then show these names, without the program and
-    without addr2line. Functions that the compiler inlined are frames of their own.
+    Run it where the program and its libraries are. Reports on other machines then show these names, without the
+    program and without addr2line. Functions that the compiler inlined are frames of their own.
 
-    Debug information may be in the program and its libraries, or in files of its own: by build id below /usr/lib/debug, beside
-    the library as its section .gnu_debuglink says, or on the servers of DEBUGINFOD_URLS. Such files suffice: the program may be
-    missing. Only this command downloads; reports use what is on the machine.
+    Debug information may be in the program and its libraries, or in files of its own: by build id below
+    /usr/lib/debug, beside the library as its section .gnu_debuglink says, or on the servers of DEBUGINFOD_URLS. Such
+    files suffice: the program may be missing. Only this command downloads; reports use what is on the machine.
 
-    Prints how many call sites have names, and for each module whose call sites have none the reason: for example that it is
-    missing, or that its build id differs from that of the run. Names that the profile has already are kept. Changes the file
-    at once: if the command is killed, the profile is as before.
+    Prints how many call sites have names, and for each module whose call sites have none the reason: for example that
+    it is missing, or that its build id differs from that of the run. Names that the profile has already are kept.
+    Changes the file at once: if the command is killed, the profile is as before.
     """
     if not is_installed():
         raise CommlensError("addr2line is not installed: install binutils")

@@ -64,10 +64,10 @@ def threads(
 ) -> None:
     """Show which threads of PROFILE made which calls. Needs COMMLENS_THREADS=each in the run.
 
-    A row is all threads of one name (pthread_setname_np) on the selected ranks. The main threads, which have the name of
-    the program, are a row of their own. The lines below a row are the calls of these threads by communicator and
-    procedure. With --by regions they are the regions of the threads, with the time in them and in MPI. --comm, --op and
-    --class select calls, not regions.
+    A row is all threads of one name (pthread_setname_np) on the selected ranks. The main threads, which have the name
+    of the program, are a row of their own. The lines below a row are the calls of these threads by communicator and
+    procedure. With --by regions they are the regions of the threads, with the time in them and in MPI. --comm, --op
+    and --class select calls, not regions.
 
     max/thread: the time of the thread with the most. share: of the time of all threads in the selected calls. The first
     256 threads of a process are counted apart; others is the sum of all further ones.

@@ -77,10 +77,10 @@ def timeline(
     All shares are shares of the time of the selected ranks in the row; with --comm, only of the members of these
     communicators.
 
-    Columns: start: time since MPI_Init. in MPI: share of the time inside MPI calls, with --comm, --op or --class inside
-    the selected ones. A bar: this share, by communicator. busiest: the communicators with the most time. least, most: the
-    ranks with the smallest and the largest share. In a wide terminal also procedures: those with the most time; sent:
-    bytes of all ranks.
+    Columns: start: time since MPI_Init. in MPI: share of the time inside MPI calls, with --comm, --op or --class
+    inside the selected ones. A bar: this share, by communicator. busiest: the communicators with the most time.
+    least, most: the ranks with the smallest and the largest share. In a wide terminal also procedures: those with the
+    most time; sent: bytes of all ranks.
 
     The heat map shows the share of each rank, or block of ranks, over time. csv has one row per row of the table; json
     also has the communicators, the procedures and the ranks of each.

@@ -55,10 +55,10 @@ def look(jobs: list[Job]) -> dict[tuple[str, int], Look]:
 def top(where: tuple[Path, ...], interval: float, count: int | None) -> None:
     """Show repeatedly what the jobs on this machine do in MPI.
 
-    Shows for each job the share of time in MPI, and the communicators and operations with the most time and their rates,
-    since the last update; the first update covers the time since MPI_Init. The elapsed time of a call in progress is
-    included; "ranks in it" is the number of ranks in the call at this moment. On a terminal the table is updated in
-    place; press Ctrl-C to end.
+    Shows for each job the share of time in MPI, and the communicators and operations with the most time and their
+    rates, since the last update; the first update covers the time since MPI_Init. The elapsed time of a call in
+    progress is included; "ranks in it" is the number of ranks in the call at this moment. On a terminal the table is
+    updated in place; press Ctrl-C to end.
 
     Only reads the arenas of the processes; neither stops nor slows them. PLACE is a folder with arenas; by default
     COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR.

@@ -48,14 +48,16 @@ STEPS = ("plan", "replay", "rules", "proof")
     "folder",
     type=OutputPath(),
     metavar="DIR",
-    help="Folder for the measurements, the rules and the proof. A second command goes on with what it contains.  [default: "
+    help="Folder for the measurements, the rules and the proof. A second command goes on with what it contains.  "
+    "[default: "
     "the name of PROFILE with .tune]",
 )
 @click.option(
     "--budget",
     type=click.IntRange(5, 86400),
     metavar="SECONDS",
-    help=f"Time for the replay.  [default: {DEFAULT_BUDGET}; {BUDGET_OF_JOBS} with Intel MPI, which needs a job for each algorithm]",
+    help=f"Time for the replay.  [default: {DEFAULT_BUDGET}; {BUDGET_OF_JOBS} with Intel MPI, which needs a job "
+    f"for each algorithm]",
 )
 @click.option(
     "--runs",
@@ -114,18 +116,19 @@ def tune(
     which the MPI library has only one algorithm. If no row remains, a sentence says so, and why.
 
     Columns: calls/rank: calls of a member of a communicator, on average. time: of all ranks. waiting, interval: as in
-    commlens waits; unknown if no call was sampled. operation: time without waiting; <= where the waiting is unknown. saves
-    at most: time that another algorithm could save, sum over the ranks; of run: its share of the run time. algorithm:
-    which one ran, as commlens algorithms names it; if the run did not measure it, the library that chose one.
+    commlens waits; unknown if no call was sampled. operation: time without waiting; <= where the waiting is unknown.
+    saves at most: time that another algorithm could save, sum over the ranks; of run: its share of the run time.
+    algorithm: which one ran, as commlens algorithms names it; if the run did not measure it, the library that chose
+    one.
 
-    The gain is an upper bound, not a prediction. It is the operation time, at the lower end of the interval of the waiting,
-    without what remains with any algorithm: in a barrier, an allreduce, an allgather or an alltoall, every call takes
-    at least as long as the fastest MPI_Recv of the run with no more bytes. Without such a receive, and in other
-    collectives, nothing is taken off.
+    The gain is an upper bound, not a prediction. It is the operation time, at the lower end of the interval of the
+    waiting, without what remains with any algorithm: in a barrier, an allreduce, an allgather or an alltoall, every
+    call takes at least as long as the fastest MPI_Recv of the run with no more bytes. Without such a receive, and in
+    other collectives, nothing is taken off.
 
-    Without --comm, --op and --no-switches, sentences below the table name other variables that the run gives a reason to
-    try, such as limits from which on a message waits for its receive. The proof tries each alone, and keeps those that
-    make the run faster with certainty. More runs show whether several are faster together, or one and the rules.
+    Without --comm, --op and --no-switches, sentences below the table name other variables that the run gives a reason
+    to try, such as limits from which on a message waits for its receive. The proof tries each alone, and keeps those
+    that make the run faster with certainty. More runs show whether several are faster together, or one and the rules.
 
     csv and json: fastest_ns is the fastest call of a rank; least_ns what each call takes at least; variable and
     offered say how to choose, and from what. json has the other variables as switches.

@@ -32,7 +32,8 @@ NOTHING_THERE = 100
 user_option = click.option(
     "--user",
     metavar="NAME",
-    help="For root: read the files of this user, with the rights of this user. By default root reads only its own files.",
+    help="For root: read the files of this user, with the rights of this user. By default root reads only its own "
+    "files.",
 )
 all_users_option = click.option(
     ALL_USERS,

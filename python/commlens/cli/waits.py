@@ -24,7 +24,8 @@ from commlens.waiting.waits import Waits, read_waits
 
 DEFAULT_TOP = 10
 NOTHING = (
-    "no sampled calls: the ranks exchanged no messages and made no blocking collectives on communicators of two or more "
+    "no sampled calls: the ranks exchanged no messages and made no blocking collectives on communicators of two or "
+    "more "
     "ranks, or COMMLENS_WAITING was 0"
 )
 
@@ -57,18 +58,19 @@ def waits(
     sender. A blocking send that needs its receiver waits until the receive is posted: a late receiver. Of several
     messages of one call, the latest counts. Collectives: in a barrier, an allreduce, an allgather, an alltoall or a
     reduce_scatter, every rank waits until the last one has entered. In a broadcast or scatter the others wait for the
-    root, in a reduce or gather the root for the others, in a prefix sum each rank for those below it, in a neighbourhood collective for its neighbours. A call that completes a non-blocking or persistent collective
-    waits for those that have not yet started it. In a run on several machines, sampled collectives also relate
-    their clocks; the interval includes the error of this.
+    root, in a reduce or gather the root for the others, in a prefix sum each rank for those below it, in a
+    neighbourhood collective for its neighbours. A call that completes a non-blocking or persistent collective waits
+    for those that have not yet started it. In a run on several machines, sampled collectives also relate their
+    clocks; the interval includes the error of this.
 
-    Columns: time: of all ranks. waiting: share of this time in which ranks waited. interval: its 95 % interval; exact if
-    every call was sampled, ? if too few were. operation/call: average time of a call without waiting. spread: median of
-    the time between the first and the last entry; of a message, between its two sides. waited for: of messages, the rank
-    that causes at least half of the waiting, with this share and the region in which it was late; or the rank at which
-    a chain begins, if ranks wait for each other in turn, but others for this one far longer than it for others; or one
-    node; or it varies. Of collectives, the rank that was last in at least half of the calls, and far more often than by chance: it
-    computes longer than the others between the calls, or comes late from other MPI calls. It may also be one node, the
-    order of the ranks, or rotate.
+    Columns: time: of all ranks. waiting: share of this time in which ranks waited. interval: its 95 % interval; exact
+    if every call was sampled, ? if too few were. operation/call: average time of a call without waiting. spread:
+    median of the time between the first and the last entry; of a message, between its two sides. waited for: of
+    messages, the rank that causes at least half of the waiting, with this share and the region in which it was late;
+    or the rank at which a chain begins, if ranks wait for each other in turn, but others for this one far longer than
+    it for others; or one node; or it varies. Of collectives, the rank that was last in at least half of the calls,
+    and far more often than by chance: it computes longer than the others between the calls, or comes late from other
+    MPI calls. It may also be one node, the order of the ranks, or rotate.
 
     With --ranks, for each rank: time, waiting: of a sampled call. Of messages: causes: share of the waiting of all
     that was for this rank. late in: number of sampled calls of others that waited for it. by: for how long, on average.
