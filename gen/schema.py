@@ -404,6 +404,16 @@ def allowed(column: dict[str, Any]) -> str:
     return ", ".join(part for part in (text, "or NULL" if column.get("null") else "") if part)
 
 
+def markdown(text: str) -> str:
+    r"""Return a text whose asterisks are no emphasis; in code they are none anyway.
+
+    >>> markdown("3 * 4, s*.1, `x * y`")
+    '3 \\* 4, s\\*.1, `x * y`'
+    """
+    parts = text.split("`")
+    return "`".join(part if i % 2 else part.replace("*", r"\*") for i, part in enumerate(parts))
+
+
 def markdown_text(spec: dict[str, Any]) -> str:
     """Return docs/reference/tables.md."""
 
@@ -411,7 +421,7 @@ def markdown_text(spec: dict[str, Any]) -> str:
         lines = [
             f"### {name}",
             "",
-            entry["doc"],
+            markdown(entry["doc"]),
             "",
             *(
                 ["| column | type | unit | meaning | values |", "|---|---|---|---|---|"]
@@ -421,7 +431,7 @@ def markdown_text(spec: dict[str, Any]) -> str:
         ]
         for c in entry["columns"]:
             key = c.get("key") or c["name"] in entry.get("primary_key", [])
-            meaning = c["doc"].replace("|", "\\|") + (" Key." if key else "")
+            meaning = markdown(c["doc"]).replace("|", "\\|") + (" Key." if key else "")
             if "ref" in c:
                 meaning += f" → `{c['ref']}`"
             values = f" {allowed(c)} |" if is_table else ""
@@ -448,7 +458,7 @@ def markdown_text(spec: dict[str, Any]) -> str:
     for name, table in spec["table"].items():
         lines += section(name, table, is_table=True)
     lines += ["## Keys of meta", "", "| key | value |", "|---|---|"]
-    lines += [f"| `{k['name']}` | {k['doc']} |" for k in spec["table"]["meta"]["keys"]]
+    lines += [f"| `{k['name']}` | {markdown(k['doc'])} |" for k in spec["table"]["meta"]["keys"]]
     lines += [
         "",
         "## Views",
