@@ -26,7 +26,7 @@ test-quick:  ## unit tests and the reader, without the longest: a minute and a h
 test-all:    ## the same, and each test with both MPIs of which 'make test' deals out the cases
 	@tools/test.sh all
 
-test-spark:  ## the questions to a dataset with Spark, on a cluster of two workers: equal to DuckDB? minutes
+test-spark:  ## the questions to a dataset with Spark, on a cluster of three workers: equal to DuckDB? minutes
 	@tools/spark.sh
 
 fuzz:        ## 10,000 random programs on each MPI against the model; continues a stopped run

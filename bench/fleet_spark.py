@@ -32,7 +32,7 @@ from commlens.fleet.engine import Scope
 from commlens.fleet.questions import read_question
 from commlens.fleet.spark import SparkEngine
 
-ASKED = ("procedures", "candidates", "misuse")
+ASKED = ("procedures", "misuse")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

@@ -35,7 +35,7 @@ def test_a_writer_that_is_killed_at_a_change_of_a_file_leaves_a_whole_dataset(tm
 def test_a_writer_whose_disk_is_full_from_a_change_on_loses_nothing_and_doubles_nothing(
     tmp_path: Path,
 ) -> None:
-    assert len(killed(tmp_path, "full", 5, 19)) >= 3
+    assert len(killed(tmp_path, "full", 9, 19)) >= 3
 
 
 def test_two_writers_that_put_the_same_files_together_lose_and_double_nothing(

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,13 +93,8 @@ class Dataset:
         new, _ = self._new(rows)
         while any(new.values()):
             files = write_rows(self.root, new)
-            try:
+            with self._deleted_in_vain(files):
                 rest = self._commit(files, new)
-            except BaseException:
-                # Readers look at no file without a commit; a commit that was made lists them.
-                self.log.follow(self.state)
-                self._delete(file.path for file in files if file.path not in self.state.files)
-                raise
             if rest is None:
                 break
             self._delete(file.path for file in files)
@@ -114,6 +109,16 @@ class Dataset:
             if not is_all:
                 return rest
         return None
+
+    @contextmanager
+    def _deleted_in_vain(self, files: Sequence[DataFile]) -> Iterator[None]:
+        """Delete files whose commit fails: readers look at no file without one, but a full disk needs the space."""
+        try:
+            yield
+        except BaseException:
+            self.log.follow(self.state)  # a commit that was made lists them
+            self._delete(file.path for file in files if file.path not in self.state.files)
+            raise
 
     def _delete(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -133,7 +138,9 @@ class Dataset:
         for group in groups(self.state, everything=everything):
             if self._is_whole(group):
                 new = put_together(self.root, group)
-                if self._replace(group, new):
+                with self._deleted_in_vain([new]):
+                    is_replaced = self._replace(group, new)
+                if is_replaced:
                     count += len(group)
                 else:
                     self._delete([new.path])
