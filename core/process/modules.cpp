@@ -76,6 +76,13 @@ std::vector<Module> loaded_modules() {
   return modules;
 }
 
+Module executable_module() {
+  std::vector<Module> modules;
+  const auto first = [](dl_phdr_info* info, std::size_t size, void* out) { return add_module(info, size, out) + 1; };
+  dl_iterate_phdr(first, &modules);
+  return modules.empty() ? Module{} : modules.front();
+}
+
 const Module* module_at(const std::vector<Module>& modules, std::uint64_t address) {
   const auto after = std::upper_bound(modules.begin(), modules.end(), address,
                                       [](std::uint64_t a, const Module& m) { return a < m.begin; });

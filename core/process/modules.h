@@ -18,6 +18,9 @@ struct Module {
 // Returns the modules that are loaded now, sorted by address.
 std::vector<Module> loaded_modules();
 
+// Returns the executable, which the dynamic linker lists first; without a path if there is no memory.
+Module executable_module();
+
 // Returns the module that contains `address`, or null.
 const Module* module_at(const std::vector<Module>& modules, std::uint64_t address);
 

@@ -95,10 +95,9 @@ std::vector<Setting> program_and_machine() {
   if (n > 0) {
     const std::string executable(path, static_cast<std::size_t>(n));
     found.push_back({"program", "executable", executable});
-    for (const Module& module : loaded_modules()) {
-      if (module.path == executable && !module.build_id.empty())
-        found.push_back({"program", "build_id", module.build_id});
-    }
+    const Module module = executable_module();
+    if (module.path == executable && !module.build_id.empty())
+      found.push_back({"program", "build_id", module.build_id});
   }
   const std::string model = processor();
   if (!model.empty()) found.push_back({"machine", "processor", model});

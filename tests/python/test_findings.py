@@ -13,8 +13,9 @@ import pytest
 from build_profile import ProfileBuilder
 from conftest import MS, Run
 
-from commlens.findings.find import Finding, read_findings
+from commlens.findings.find import Finding, by_place, read_findings
 from commlens.profile import open_profile
+from commlens.profile.cells import PARTS
 
 SECOND = 1000 * MS
 
@@ -444,3 +445,11 @@ def test_a_healthy_run_of_a_real_application_has_no_finding(run: Run, name: str)
     result = run("explain", path, "--format", "json")
     assert (result.exit_code, json.loads(result.stdout)) == (0, []), result.stderr
     assert run("explain", path).stdout.startswith("no finding: none of ")
+
+
+def test_keys_by_place_have_what_views_read_from_the_table(tmp_path: Path) -> None:
+    """SQLite before 3.35 lets the table expression of a query replace table key inside view cell, too."""
+    path = ProfileBuilder(1).write(tmp_path / "x.db")
+    with open_profile(str(path)) as connection:
+        found = connection.execute(by_place(connection, "WITH other AS (SELECT 1) SELECT * FROM key"))
+        assert set(PARTS.values()) <= {column[0] for column in found.description}

@@ -131,8 +131,7 @@ def compare_command(
 
     Each row is a family, an operation, a message size and a code region. Times are sums over all ranks, medians over
     the runs. A row is slower or faster only if the rank test, corrected for all tested rows, and the interval agree;
-    ? means that there are too few runs for any claim. A line below a row splits sampled calls into waiting and
-    operation.
+    ? means that there are too few runs for any claim. A line below a row splits sampled calls into waiting and operation.
 
     With --by, each value has a column of medians; fastest and slower need the test, corrected for all pairs of values.
 

@@ -118,8 +118,7 @@ def tune(
     Columns: calls/rank: calls of a member of a communicator, on average. time: of all ranks. waiting, interval: as in
     commlens waits; unknown if no call was sampled. operation: time without waiting; <= where the waiting is unknown.
     saves at most: time that another algorithm could save, sum over the ranks; of run: its share of the run time.
-    algorithm: which one ran, as commlens algorithms names it; if the run did not measure it, the library that chose
-    one.
+    algorithm: which one ran, as commlens algorithms names it; if the run did not measure it, the library that chose one.
 
     The gain is an upper bound, not a prediction. It is the operation time, at the lower end of the interval of the
     waiting, without what remains with any algorithm: in a barrier, an allreduce, an allgather or an alltoall, every

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commlens.findings._rules import RULES, Rule
+from commlens.profile.cells import PARTS
 from commlens.profile.meta import is_summary
 from commlens.render.units import share_text, time_text
 from commlens.symbols.paths import PLACES_SQL, distinct_labels, has_paths
@@ -125,7 +126,7 @@ def refusal(connection: sqlite3.Connection) -> str:
 def by_place(connection: sqlite3.Connection, sql: str) -> str:
     """Return the query of a rule for call sites as places: the calls of all paths to one place are added up.
 
-    The rules read table `key`. A table expression of this name replaces it.
+    The rules read table `key`. A table expression of this name replaces it, before SQLite 3.35 also in views.
     """
     sql_of_temporary = "SELECT EXISTS (SELECT 1 FROM sqlite_temp_master WHERE name = 'key')"
     schema = "temp" if connection.execute(sql_of_temporary).fetchone()[0] else "main"
@@ -133,7 +134,7 @@ def by_place(connection: sqlite3.Connection, sql: str) -> str:
 WITH site(id, place) AS (
   {PLACES_SQL}),
      key AS (
-  SELECT known.id, comm, op, bin, region, COALESCE(site.place, known.callsite) AS callsite
+  SELECT known.id, comm, op, bin, region, COALESCE(site.place, known.callsite) AS callsite, {", ".join(PARTS.values())}
     FROM {schema}.key AS known LEFT JOIN site ON site.id = known.callsite),
 {sql.removeprefix("WITH")}"""
 

@@ -46,6 +46,13 @@ TEST(the_executable_is_found_by_an_address_in_it_with_its_build_id) {
   CHECK_EQ(m->build_id, build_id_of(m->path));
 }
 
+TEST(the_executable_is_known_without_the_others) {
+  const Module first = executable_module();
+  const std::vector<Module> modules = loaded_modules();
+  const Module* const same = module_at(modules, reinterpret_cast<std::uint64_t>(&here));
+  CHECK(same != nullptr && same->path == first.path && same->build_id == first.build_id && same->base == first.base);
+}
+
 TEST(every_library_has_the_path_base_and_build_id_the_system_says) {
   const std::vector<Module> modules = loaded_modules();
   int libraries = 0;
