@@ -7,6 +7,7 @@ import errno
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Run as Command
@@ -29,7 +30,7 @@ def test_a_disk_that_is_full_after_some_rounds_keeps_their_runs(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         real(path, mode, parents, exist_ok)
 
-    def refused(path: Path, *arguments: object, **more: object) -> object:
+    def refused(path: Path, *arguments: Any, **more: Any) -> Any:
         if path.name == "room":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         return real_open(path, *arguments, **more)
