@@ -55,7 +55,12 @@ def test_a_watch_counts_nothing_while_counting_is_paused(mpi: Mpi) -> None:
     assert done.lines == sorted(
         at(what, (rank + 1) % RANKS, messages, size, rank)
         for rank in range(RANKS)
-        for what, messages, size in (("paused", 0, 0), ("resumed", 3, 36), ("paused again", 3, 36), ("reset", 1, 4))
+        for what, messages, size in (
+            ("paused", 0, 0),
+            ("resumed", 3, 36),
+            ("paused again", 3, 36),
+            ("reset", 1, 4),
+        )
     )
 
 
