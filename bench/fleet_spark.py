@@ -4,8 +4,8 @@
     build/spark/bin/python bench/fleet_spark.py /scratch/fleet --jobs 5000    # after make test-spark; ten minutes
 
 Writes a table of docs/evidence/fleet.md to the standard output. Each number of workers gets a session of its own on one cluster;
-the first round, in which the JVMs compile, does not count. Where the machine has fewer processors than workers, or is busy, the
-time tells little: then look at the processor time of the busiest worker, which the kernel counts. It falls as the time would.
+the first rounds, in which the JVMs compile, do not count. Where the machine has fewer processors than workers, or is busy, the time
+tells little: then look at the processor time of the tasks of the busiest worker, which the kernel counts. It falls as the time would.
 """
 
 from __future__ import annotations
@@ -34,18 +34,27 @@ from commlens.fleet.spark import SparkEngine
 
 ASKED = ("procedures", "misuse")
 TICKS = os.sysconf("SC_CLK_TCK")
+WARM_UP = 2
 
 
 def executors() -> dict[int, float]:
-    """Return the processes of this user that are executors of Spark, with the seconds of processors that they took."""
+    """Return the executors of Spark on this machine, with the seconds of processors that their tasks took.
+
+    Other threads of an executor, above all those that compile, take most of the time of a short measurement.
+    """
     found = {}
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            words = (path / "cmdline").read_bytes().split(b"\0")
-            if b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in words:
-                fields = (path / "stat").read_text().rpartition(")")[2].split()
-                found[int(path.name)] = (int(fields[11]) + int(fields[12])) / TICKS
+            if b"CoarseGrainedExecutorBackend" in (path / "cmdline").read_bytes():
+                found[int(path.name)] = sum(map(task_seconds, (path / "task").iterdir()))
     return found
+
+
+def task_seconds(thread: Path) -> float:
+    """Return the seconds of processors of a thread, if it runs tasks of Spark."""
+    name, _, rest = (thread / "stat").read_text().rpartition(")")
+    fields = rest.split()
+    return (int(fields[11]) + int(fields[12])) / TICKS if "(Executor task" in name else 0.0
 
 
 def round_of(engine: SparkEngine) -> tuple[float, list[float]]:
@@ -61,7 +70,7 @@ def measure(dataset: Path, master: str, workers: int, count: int) -> None:
     """Ask a number of workers in some rounds; print the line of the table."""
     use_workers(workers)
     engine = SparkEngine(dataset, Scope(), master=master)
-    rounds = [round_of(engine) for _ in range(1 + count)][1:]
+    rounds = [round_of(engine) for _ in range(WARM_UP + count)][WARM_UP:]
     assert all(len(spent) == workers for _, spent in rounds)
     engine.stop()
     of_round = zip(*((took, sum(spent), spent[0]) for took, spent in rounds))
@@ -83,7 +92,10 @@ def main() -> None:
     if not dataset.exists():
         write_wide(dataset, options.jobs)
     print(f"{machine()}\n\n{options.jobs:,} jobs; {', '.join(ASKED)}, one after the other\n")
-    print("| workers | s | s of processor, all workers | of the busiest one |\n|--:|--:|--:|--:|", flush=True)
+    print(
+        "| workers | s | s of processor, tasks of all workers | of the busiest one |\n|--:|--:|--:|--:|",
+        flush=True,
+    )
     with tempfile.TemporaryDirectory() as folder, cluster(Path(folder), options.workers) as master:
         for workers in range(1, options.workers + 1):
             # In a process of its own: the JVM of a process keeps the settings with which it began.

@@ -7,7 +7,7 @@
 
 points: a writer is killed at its FIRST change of a file, the next at STEP later ones, and so on, until one ends by itself.
 full: instead of that, the disk of the writer is full from this change on.
-random: two writers at once are killed at random moments. Prints one line for each writer that was killed or failed.
+random: two writers at once are killed at random moments, until TIMES were. Prints a line for each writer, or pair of writers.
 
 Writers are forked children of this process, which imports pyarrow once.
 """

@@ -19,7 +19,8 @@ from conftest import Run, marked_builder, small_builder
 from fleet_cases import builder, content, doubled, rows_of, write_jobs
 
 from commlens.fleet import dataset as dataset_module
-from commlens.fleet._dataset import TABLES
+from commlens.fleet._dataset import CODES, TABLES, Code
+from commlens.fleet.codes import code_of
 from commlens.fleet.dataset import Dataset
 from commlens.fleet.files import write_rows
 from commlens.fleet.log import Log
@@ -210,6 +211,15 @@ def test_personal_data_become_tokens_that_are_equal_for_equal_values(tmp_path: P
         2,
         f"commlens: {key}: other users can read this key: chmod 600 {key}\n",
     )
+
+
+def test_a_code_is_recognised_by_its_build_id_whatever_its_name_is() -> None:
+    known = (Code("Solver", ("solve*",), ("beef",)), *CODES)
+    names = [
+        code_of(program, build_id, [], known) for program, build_id in (("a.out", "beef"), ("lmp", "beef"))
+    ]
+    names += [code_of(program, "f00d", [], known) for program in ("a.out", "lmp", "solver.x")]
+    assert names == ["Solver", "Solver", "a.out", "LAMMPS", "Solver"]
 
 
 def test_a_centre_adds_its_own_codes(tmp_path: Path, run: Run) -> None:

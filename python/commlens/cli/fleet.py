@@ -154,7 +154,8 @@ def fleet(
     refused        Which profiles could not be read?
 
     Each is one SQL view, which --sql prints; --query runs your own SQL. The tables are those of
-    docs/reference/dataset.md, and view asked has the date of --at. Needs the package duckdb.
+    docs/reference/dataset.md, view asked has the date of --at, and view unreadable the refused profiles
+    that were not read since. Needs the package duckdb.
 
     Hours are hours of processes: a job of 64 processes that runs for an hour counts 64.
     """  # noqa: D301 - click's mark for lines that it must not join
