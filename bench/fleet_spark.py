@@ -37,15 +37,19 @@ TICKS = os.sysconf("SC_CLK_TCK")
 WARM_UP = 2
 
 
-def executors() -> dict[int, float]:
-    """Return the executors of Spark on this machine, with the seconds of processors that their tasks took.
+def executors(application: str) -> dict[int, float]:
+    """Return the executors of an application of Spark, with the seconds of processors that their tasks took.
 
     Other threads of an executor, above all those that compile, take most of the time of a short measurement.
     """
     found = {}
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if b"CoarseGrainedExecutorBackend" in (path / "cmdline").read_bytes():
+            words = (path / "cmdline").read_bytes().split(b"\0")
+            if (
+                b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in words
+                and application.encode() in words
+            ):
                 found[int(path.name)] = sum(map(task_seconds, (path / "task").iterdir()))
     return found
 
@@ -59,11 +63,13 @@ def task_seconds(thread: Path) -> float:
 
 def round_of(engine: SparkEngine) -> tuple[float, list[float]]:
     """Ask all once; return the time, and the processor time of each executor, the busiest first."""
-    before, begin = executors(), time.monotonic()
+    application = engine._session.sparkContext.applicationId
+    before, begin = executors(application), time.monotonic()
     for name in ASKED:
         ask(engine, read_question(name))
     took = time.monotonic() - begin
-    return took, sorted((spent - before.get(pid, 0) for pid, spent in executors().items()), reverse=True)
+    after = executors(application)
+    return took, sorted((spent - before.get(pid, 0) for pid, spent in after.items()), reverse=True)
 
 
 def measure(dataset: Path, master: str, workers: int, count: int) -> None:
