@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 PROCESSORS ?= x86_64
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick test-all test-spark coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site-wide site page fmt lint test-aarch64 gen install wheels test-wheels test-rust test-old-glibc uninstall clean
+.PHONY: help setup build demo test test-quick test-all test-spark coverage proof fuzz kills snapshots sanitize soak bench overhead peers study scale algorithms placement reorder hosts site-wide site page fmt lint test-aarch64 gen install dist wheels test-wheels packages first-report test-rust test-old-glibc uninstall clean
 # Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
@@ -112,6 +112,9 @@ install:     ## library, launcher and reader below PREFIX=/usr/local
 uninstall:   ## remove what make install put below PREFIX
 	@tools/uninstall.sh "$(PREFIX)"
 
+dist:        ## the sources of a release, from which all packages are built, and recipes with its checksum, in dist/
+	@tools/dist.sh
+
 wheels:      ## Python packages in dist/: source, reader, and the library for each interface of MPI (PROCESSORS=x86_64)
 	@tools/wheels.sh $(PROCESSORS)
 
@@ -120,6 +123,12 @@ test-wheels: ## build them twice, install them in empty environments, profile jo
 
 test-rust:   ## programs in Rust with rsmpi; needs cargo: minutes the first time
 	@tools/rust.sh
+
+packages:    ## Debian, RPM, Spack, EasyBuild, conda, Docker, Apptainer: built, installed, jobs profiled; PARTS=some; hours, as root
+	@SPACK="$(SPACK)" tools/packages.sh $(PARTS)
+
+first-report: ## from an empty Debian to the first report, each step timed; docs/evidence/install.md: an hour, as root
+	@tools/first_report.sh
 
 test-old-glibc: ## do they need a glibc newer than 2.28, or a compiler newer than GCC 9? ten minutes
 	@tools/old_glibc.sh

@@ -47,6 +47,7 @@ AT_ROOT = frozenset(
         "include",
         "mkdocs.yml",
         "proof",
+        "packaging",
         "page",
         "paper",
         "pyproject.toml",

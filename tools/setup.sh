@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages of the named groups; does nothing if none is missing.
 #
-#     tools/setup.sh build|reader|dev|wheels|demo|mpi|test|proof|peers|hosts|slurm|site|spark|fuzz|processors ...
+#     tools/setup.sh build|reader|dev|wheels|demo|mpi|test|proof|peers|hosts|slurm|site|spark|fuzz|processors|roots ...
 #
 # A program counts as installed if it works, whether from a distribution's package, an environment module or Spack.
 # Missing packages are installed with apt-get, as root or with sudo.  Without both, this script lists the packages to ask
@@ -72,6 +72,9 @@ processors gcc-s390x-linux-gnu has s390x-linux-gnu-gcc
 processors qemu-user-static  has qemu-aarch64-static
 processors mmdebstrap       has mmdebstrap
 processors arch-test        has arch-test
+roots   mmdebstrap          has mmdebstrap
+roots   util-linux          has unshare
+roots   xz-utils            has xz
 fuzz    clang-14            has clang-14
 fuzz    libclang-rt-14-dev  packaged libclang-rt-14-dev
 test    pkgconf             has pkg-config

@@ -14,7 +14,7 @@ import pytest
 from machine import without_make
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCED = {"slurm_daemons.sh", "step.sh", "wheel_tools.sh", "old_gcc.sh", "openmpi.sh", "page.sh", "namespaces.sh"}
+SOURCED = {"slurm_daemons.sh", "step.sh", "wheel_tools.sh", "old_gcc.sh", "openmpi.sh", "page.sh", "namespaces.sh", "roots.sh"}
 
 
 def bash(script: str) -> subprocess.CompletedProcess[str]:

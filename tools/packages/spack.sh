@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The Spack package, as if it were in Spack's repository; Debian has what it depends on. SPACK names a folder with Spack
+# itself, of version 0.23, which has no module spack_repo: the two imports from it are removed. Sourced by
+# tools/packages.sh.
+prepare() {
+  [ -n "${SPACK:-}" ] || not_here "$1" "SPACK=DIR does not name a clone of Spack"
+  root_with "$1" bookworm "${smoke_packages[@]}" gfortran cmake make git curl patch unzip bzip2 file ca-certificates \
+    python3-venv python3-click python3-numpy python3-rich
+  cp -a "$SPACK" "$ROOTS/$1/home/user/spack"
+  to_user "$1"
+  as_user "$1" bash -euxc '
+    python3 -m venv tools
+    tools/bin/pip install --no-input clingo==5.8.0 black==24.10.0 isort==5.13.2 flake8==7.3.0 setuptools
+  '
+}
+
+build() {
+  local home=$ROOTS/$1/home/user
+  install -D "dist/$archive" "$ROOTS/$1/dist/$archive"
+  mkdir -p "$home/spack/var/spack/repos/builtin/packages/commlens" "$home/.spack"
+  sed '/^from spack_repo/d; /^import os/{n;d}' dist/recipes/spack/package.py >"$home/spack/var/spack/repos/builtin/packages/commlens/package.py"
+  cat >"$home/.spack/packages.yaml" <<YAML
+packages:
+  all: {target: [x86_64]}
+  cmake: {buildable: false, externals: [{spec: cmake@3.25.1, prefix: /usr}]}
+  gmake: {buildable: false, externals: [{spec: gmake@4.3, prefix: /usr}]}
+  python: {buildable: false, externals: [{spec: python@3.11.2, prefix: /usr}]}
+  py-click: {buildable: false, externals: [{spec: py-click@8.1.3, prefix: /usr}]}
+  py-numpy: {buildable: false, externals: [{spec: py-numpy@1.24.2, prefix: /usr}]}
+  py-rich: {buildable: false, externals: [{spec: py-rich@13.3.1, prefix: /usr}]}
+YAML
+  to_user "$1"
+  # shellcheck disable=SC2016  # expands inside
+  as_user "$1" bash -euxc '
+    export PATH=$HOME/tools/bin:$PATH SPACK_PYTHON=$HOME/tools/bin/python3
+    cd spack && PATH=$PWD/bin:$PATH
+    spack style --tool isort,black,flake8 var/spack/repos/builtin/packages/commlens/package.py
+    spack audit packages commlens
+    if [ -n "${CCACHE_DIR:-}" ]; then spack config add config:ccache:true; fi
+    spack spec commlens
+    spack install commlens
+    spack test run commlens
+    spack test results -l
+  '
+}
+
+check() {
+  local prefix
+  prefix=$(as_user "$1" bash -euc 'export SPACK_PYTHON=$HOME/tools/bin/python3; spack/bin/spack location -i commlens')
+  smoke "$1" "PATH=$prefix/bin:/usr/local/bin:/usr/bin:/bin"
+  facts "$1" "style and audit have no complaint; installed and tested by Spack; Open MPI and MPICH profiled"
+}
