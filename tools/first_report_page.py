@@ -18,14 +18,15 @@ WHO = {"root": "as root", "user": "as a user without rights"}
 
 HEAD = """# From nothing to the first report
 
-Each section begins in an empty Debian: what `debootstrap --variant=minbase` installs, without Python, compiler or MPI. It
+Each section begins in an empty Debian: what `mmdebstrap --variant=minbase` installs, without Python, compiler or MPI. It
 ends with the first report. The commands are those of the [guide](../guide/install.md), run by
 
     make wheels packages first-report        # as root; hours
 
 A user without rights cannot install Python, MPI or a compiler. What an administrator installs for them is marked; a
 cluster usually has it already. The job is a Python program with 2 ranks. Times are in seconds, with Debian's mirror and
-PyPI at this machine's speed of download. Ubuntu was not tried: its packages could not be downloaded here.
+PyPI at this machine's speed of download. Ubuntu was not tried, because no
+registry at hand has its packages.
 
 """
 
@@ -35,7 +36,11 @@ def main(results: Path, page: Path) -> None:
     with results.open(encoding="utf-8") as file:
         rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    text = [HEAD, f"Machine: {os.cpu_count()} processors, {memory:.0f} GiB of memory.\n"]
+    text = [
+        HEAD,
+        f"Machine: {os.cpu_count()} processors, {memory:.0f} GiB of memory. Load average over 15 minutes at the end: "
+        f"{os.getloadavg()[2]:.1f};\na quiet machine is faster. What is not in the table was not run when this page was written.\n",
+    ]
     summary = ["\n| system | who | way | to the first report |\n|---|---|---|--:|\n"]
     sections = []
     for (system, owner, way), steps in groupby(rows, key=lambda row: tuple(row[:3])):

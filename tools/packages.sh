@@ -27,7 +27,7 @@ run_part() {
   local part=$1 stage code
   for stage in prepare build check; do
     code=0
-    step packages "$part: $stage" bash -euo pipefail -c '
+    step package "$part: $stage" bash -euo pipefail -c '
       . tools/roots.sh && . tools/packages/common.sh && . "tools/packages/${1%-[0-9]*}.sh" && "$2" "$1"
     ' bash "$part" "$stage" || code=$?
     ((code == 0)) || break

@@ -54,6 +54,7 @@ run_inside() {
     root=$1 id=$2
     shift 2
     mount -t proc proc "$root/proc"
+    mount -t sysfs -o ro sysfs "$root/sys"
     mount -t tmpfs -o mode=755 dev "$root/dev"
     for device in null zero full random urandom tty; do
       : >"$root/dev/$device"

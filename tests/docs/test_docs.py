@@ -157,7 +157,9 @@ def test_no_page_names_an_environment_variable_that_does_not_exist() -> None:
     known = set(tomllib.loads((ROOT / "spec" / "options.toml").read_text(encoding="utf-8")))
     interface = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "include").rglob("*.h*"))
     known |= set(re.findall(r"COMMLENS_[A-Z_]+", interface))
-    build = "".join(path.read_text(encoding="utf-8") for path in [ROOT / "CMakeLists.txt", *ROOT.glob("cmake/*.cmake")])
+    build = "".join(
+        path.read_text(encoding="utf-8") for path in [ROOT / "CMakeLists.txt", *ROOT.glob("cmake/*.cmake")]
+    )
     known |= set(re.findall(r"^ *(?:option|set)\((COMMLENS_[A-Z_]+)", build, re.MULTILINE))
     for path in PAGES:
         used = set(re.findall(r"\bCOMMLENS_[A-Z_]*[A-Z]", path.read_text(encoding="utf-8")))

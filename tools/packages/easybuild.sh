@@ -17,7 +17,7 @@ build() {
   as_user "$1" env LMOD_CMD=/usr/share/lmod/lmod/libexec/lmod EASYBUILD_PREFIX=/home/user/easybuild bash -euxc '
     PATH=$HOME/eb/bin:$PATH
     eb --check-style ./*.eb
-    eb --dry-run ./*.eb | tee dry-run
+    eb --dry-run --robot ./*.eb | tee dry-run
     grep -c "(module: SciPy-bundle/" dry-run
     eb --try-toolchain=system,system --filter-deps=CMake,Python,Python-bundle-PyPI,SciPy-bundle --disable-map-toolchains \
       ./*.eb
