@@ -25,9 +25,8 @@ build() {
 }
 
 check() {
-  local module
-  module=$(cd "$ROOTS/$1" && echo home/user/easybuild/modules/all/commlens/*.lua)
-  [ -e "$ROOTS/$1/$module" ]
-  # shellcheck disable=SC2016  # expands inside
-  smoke "$1" 
+  local prefix=home/user/easybuild/software/commlens/$version
+  [ -e "$ROOTS/$1/home/user/easybuild/modules/all/commlens/$version.lua" ]
+  smoke "$1" "PATH=/$prefix/bin:/usr/local/bin:/usr/bin:/bin"
+  facts "$1" "style and dependencies have no complaint; installed by EasyBuild; Open MPI and MPICH profiled"
 }
