@@ -22,6 +22,7 @@ def wrapper(w: Wrapped) -> str:
         return head + by_hand(w) + "}\n"
     body = [
         f"  Call call({w.op}, COMMLENS_CALLER);",
+        *noted(w),
         *nested(w),
         *started(w),
         f"  const int rc = {w.forwarded('call.site()')};",
@@ -100,6 +101,11 @@ def started(w: Wrapped) -> list[str]:
             f"  call.foresee({comm.name}, [&](Volume& v, const CommView& c) {{ {w.measured('v', 'c')}; }});"
         )
     return lines
+
+
+def noted(w: Wrapped) -> list[str]:
+    """Return the statement that notes that there is an error handler."""
+    return ["  note_error_handler();"] if "_errhandler_function" in w.form.definition else []
 
 
 def counted_as_before(w: Wrapped) -> list[str]:

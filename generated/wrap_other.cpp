@@ -515,6 +515,7 @@ template <Entry entry>
 int wrap_MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Comm_create_errhandler<entry>, entry, 67);
   Call call(op::MPI_Comm_create_errhandler, COMMLENS_CALLER);
+  note_error_handler();
   if (call.nested()) return next(comm_errhandler_fn, errhandler);
   const CommView& comm_view = no_comm();
   call.start_under(comm_view.index);
@@ -1184,6 +1185,7 @@ template <Entry entry>
 int wrap_MPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_File_create_errhandler<entry>, entry, 119);
   Call call(op::MPI_File_create_errhandler, COMMLENS_CALLER);
+  note_error_handler();
   if (call.nested()) return next(file_errhandler_fn, errhandler);
   const CommView& comm_view = no_comm();
   call.start_under(comm_view.index);
@@ -2281,6 +2283,7 @@ template <Entry entry>
 int wrap_MPI_Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Session_create_errhandler<entry>, entry, 440);
   Call call(op::MPI_Session_create_errhandler, COMMLENS_CALLER);
+  note_error_handler();
   if (call.nested()) return next(session_errhandler_fn, errhandler);
   const CommView& comm_view = no_comm();
   call.start_under(comm_view.index);
@@ -3340,6 +3343,7 @@ template <Entry entry>
 int wrap_MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Win_create_errhandler<entry>, entry, 567);
   Call call(op::MPI_Win_create_errhandler, COMMLENS_CALLER);
+  note_error_handler();
   if (call.nested()) return next(win_errhandler_fn, errhandler);
   const CommView& comm_view = no_comm();
   call.start_under(comm_view.index);

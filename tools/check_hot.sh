@@ -19,7 +19,7 @@ allowed=(
   commlens_personality
   # Our variables.
   api layouts calls_are_plain must_locate_calls clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
-  is_first_thread_alone CallCache::none windows commlens_fortran_call
+  is_first_thread_alone has_error_handlers CallCache::none windows commlens_fortran_call
   # Functions of core/hot; core/mpi/fortran.cpp compares the caller with the address range of the Fortran binding.
   record RequestTable::find_further RequestTable::put_further locate
   pcontrol
@@ -38,6 +38,8 @@ allowed=(
   pauses region_limits regions_are_closed loop_scale enter_regions meet_region too_deep end_of_another loop_of_iteration
   # The first value of a metric, with COMMLENS_METRIC_SERIES.
   add_series
+  # Calls inside others.
+  Thread::encloses Thread::is_mapped
   # Rare: the first call of an entry, a thread or a key; a longer array or more requests than ever before.
   commlens_bind commlens_bind_fortran enter_thread add_cell grow_scratch RequestTable::open_level
   # Rare: the first completion call for this set of communicators.
@@ -51,7 +53,7 @@ allowed=(
   # First use and freeing of datatypes; creation, naming and freeing of communicators, windows and files; the first use of
   # a communicator whose creation commlens did not see; the variables of COMMLENS_TUNE around a creation.
   tunes_families begin_creation begin_inside end_creation
-  late_layout known_layout basic_kind Thread::encloses datatype_made before_type_free late_comm created made_in_callback creating creation_completed before_comm_free after_comm_free undo_comm_free name_comm identity::group
+  late_layout known_layout basic_kind datatype_made before_type_free late_comm created made_in_callback creating creation_completed before_comm_free after_comm_free undo_comm_free name_comm identity::group
   identity::processes made_window before_win_free made_file before_file_close
   # Begin and end of the measurement.
   has_paths

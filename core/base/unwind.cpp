@@ -277,17 +277,27 @@ std::uint64_t sp_after_return(const void* record) noexcept {
 }
 #endif
 
-Caller find_caller(StackFrame frame, const void* record, std::uint64_t return_address) noexcept {
-  const auto at = reinterpret_cast<std::uint64_t>(record);
-  if (!can_unwind || frame.sp == 0) return Caller::unknown;
-  if (frame.sp > at) return Caller::is_none;  // the record lies in a frame that is no longer there
-  Walk walk(frame, nullptr, Walk::no_words, find_tables);
+namespace {
+
+Caller caller_by(Walk& walk, std::uint64_t record, std::uint64_t return_address) noexcept {
   for (;;) {
-    const Walk::Step step = walk.step();
-    if (step == Walk::failed) return Caller::unknown;
-    if (step == Walk::is_outermost) return Caller::is_none;  // of another stack
-    if (walk.sp() > at) return walk.pc() == return_address ? Caller::is_one : Caller::is_none;
+    if (walk.step() != Walk::stepped) return Caller::unknown;  // also the end of a stack that the record is not on
+    if (walk.sp() > record) return walk.pc() == return_address ? Caller::is_one : Caller::is_none;
   }
+}
+
+}  // namespace
+
+FoundCaller find_caller(StackFrame frame, const void* record, std::uint64_t return_address, StackWord* words,
+                        int most_words) noexcept {
+  const auto at = reinterpret_cast<std::uint64_t>(record);
+  if (!can_unwind || frame.sp == 0) return {Caller::unknown, 0, false};
+  if (frame.sp > at) return {Caller::is_none, 0, false};  // the record lies in a frame that is no longer there
+  Walk noting(frame, words, most_words, find_tables);
+  const Caller found = caller_by(noting, at, return_address);
+  if (found != Caller::unknown) return {found, noting.words(), noting.uses_fp()};
+  Walk walk(frame, nullptr, Walk::no_words, find_tables);
+  return {caller_by(walk, at, return_address), 0, false};
 }
 
 Unwound unwind(StackFrame frame, std::uint64_t* returns, int most, StackWord* words, int most_words) noexcept {

@@ -72,9 +72,16 @@ struct Unwound {
 Unwound unwind(StackFrame frame, std::uint64_t* returns, int most, StackWord* words, int most_words) noexcept;
 
 // Returns whether a function in progress has its frame record at `record` and returns to `return_address`: whether it
-// is one of the callers of `frame`.  Reads no memory that may be missing.
+// is one of the callers of `frame`.  Reads no memory that may be missing.  Stores the words on which the result depends
+// as unwind() does, but none if there are more than `most_words`.
 enum class Caller : std::uint8_t { is_one, is_none, unknown };  // unknown: a frame before it cannot be unwound
-Caller find_caller(StackFrame frame, const void* record, std::uint64_t return_address) noexcept;
+struct FoundCaller {
+  Caller caller;
+  int words;     // 0: not known
+  bool uses_fp;  // it depends on StackFrame::fp, too
+};
+FoundCaller find_caller(StackFrame frame, const void* record, std::uint64_t return_address, StackWord* words,
+                        int most_words) noexcept;
 
 // Returns true if all words still have their values.  For the hot path, thus without a system call: the thread must be
 // in a frame with the same pc and sp (and fp, if `uses_fp`) as the one that was unwound.

@@ -119,12 +119,17 @@ struct ThreadOwner {
   char name[16];          // as the kernel has it; zero-terminated
 };
 
+// Whether the application has made an error handler: a function that may leave the MPI call that calls it by longjmp.
+// No other callback is expected to.  Attributes and operations, which many libraries make, thus cost nothing.
+extern bool has_error_handlers;
+inline void note_error_handler() noexcept { __atomic_store_n(&has_error_handlers, true, __ATOMIC_RELAXED); }
+
 // The counters of one thread.  Stored in the arena; it remains when the thread ends, and a later thread continues it
 // (unless its owner is `one`).
 struct Thread {
   // Frame of the outermost MPI call in progress, or null.  A frame address instead of a depth, because an error handler
-  // may leave MPI by longjmp.  Then the next call is at or above the old frame, or the old frame is none of its
-  // callers' (encloses()): either shows that the old call has ended.
+  // may leave MPI by longjmp.  Then the next call is at or above the old frame, the old frame has been overwritten, or
+  // it is none of its callers' (encloses()): each shows that the old call has ended.
   char* outermost;
   Site outermost_return;  // its return address, stored behind its frame pointer
   CurrentCall current;
@@ -164,15 +169,23 @@ struct Thread {
   std::uint32_t region() const noexcept { return __atomic_load_n(&counting_region, __ATOMIC_RELAXED); }
   void count_in(std::uint32_t region) noexcept { __atomic_store_n(&counting_region, region, __ATOMIC_RELAXED); }
 
-  // True if a call with this frame was made inside another MPI call.
+  // True if a call with this frame was made inside another MPI call.  Often so where ROMIO works on a file.
   bool is_inside(const char* frame) const noexcept {
-    return outermost != nullptr && frame < outermost && encloses(frame);
+    constexpr std::ptrdiff_t near = 64 << 10;
+    if (outermost == nullptr || frame >= outermost) return false;
+    const bool is_there = outermost - frame < near || is_mapped(outermost);
+    if (!is_there || return_address(outermost) != outermost_return) return false;
+    return !__atomic_load_n(&has_error_handlers, __ATOMIC_RELAXED) || encloses(frame);
   }
   void enter(char* frame) noexcept {
     outermost = frame;
     outermost_return = return_address(frame);
   }
-  // Cold.  Returns whether the outermost call has not ended, as seen from a call with a frame below its own.
+  // Cold.  A distant frame may have been on a stack that no longer exists: of a fiber that an error handler left for
+  // good.
+  static bool is_mapped(const char* frame) noexcept;
+  // Returns whether the outermost call has not ended, as seen from a call with a frame below its own, if its return
+  // address is there.
   bool encloses(const char* frame) const noexcept;
   static Site return_address(const char* frame) noexcept {
     Site address;

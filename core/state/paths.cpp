@@ -3,8 +3,6 @@
 // a return address and its caller, so that two paths share what they have in common.
 #include "core/state/paths.h"
 
-#include <pthread.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,13 +24,10 @@
 #include "core/base/locks.h"
 #include "core/base/memory.h"
 #include "core/base/say.h"
+#include "core/base/thread_stack.h"
 #include "core/state/journal.h"
 #include "core/state/python_frames.h"
 #include "core/state/sites.h"
-
-// Of the main thread; the dynamic linker defines it.
-// NOLINTNEXTLINE(readability-identifier-naming,bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
-extern "C" void* __libc_stack_end;
 
 namespace commlens {
 namespace {
@@ -270,23 +265,9 @@ void use_path_cache(PathCache* cache) noexcept {
   if (cache == &PathCache::none) return;
   // The main thread itself ends the interpreter; daemon threads may outlive it.
   cache->is_shared_python = getpid() != static_cast<pid_t>(syscall(SYS_gettid));
-  if (!cache->is_shared_python) {
-    constexpr std::size_t most = 1u << 30;
-    rlimit limit{};
-    const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < most;
-    cache->stack_end = static_cast<const char*>(__libc_stack_end);
-    cache->stack = cache->stack_end - (is_limited ? limit.rlim_cur : most);
-    return;
-  }
-  pthread_attr_t attributes;
-  void* stack = nullptr;
-  std::size_t bytes = 0;
-  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-    pthread_attr_getstack(&attributes, &stack, &bytes);
-    pthread_attr_destroy(&attributes);
-  }
-  cache->stack = static_cast<const char*>(stack);
-  cache->stack_end = cache->stack + bytes;
+  const ThreadStack stack = stack_of_thread();
+  cache->stack = stack.begin;
+  cache->stack_end = stack.end;
 }
 
 Site add_path(PathCache& cache, Site caller, Site site, const char* frame) noexcept {

@@ -13,7 +13,6 @@
 #include "core/arena/arena.h"
 #include "core/base/locks.h"
 #include "core/base/memory.h"
-#include "core/base/unwind.h"
 #include "core/state/datatypes.h"
 #include "core/state/events.h"
 #include "core/state/freed_comms.h"
@@ -89,6 +88,7 @@ __thread Thread reserve{};
 Cell lost;
 
 void leave_thread(void* t) {
+  forget_callers();
   const std::lock_guard<std::mutex> lock(mutex);
   if (t == &reserve) {
     add_calls(lost, reserve.table.overflow);
@@ -272,19 +272,6 @@ EventCell* add_cell(TableOf<EventCell>& table, Key key, Site site) noexcept { re
 
 PeerCell* new_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexcept {
   return added_cell(table, key, place);
-}
-
-// The return address shows it, unless the memory of the old frame was left as it was: by a function with large arrays,
-// for example.  Then the callers of the new frame decide.  Where they cannot be found, the old call is taken for one
-// that has not ended: counting a call twice would be worse than not counting it.
-//
-// The old frame may have been on a stack that no longer exists: of a fiber that an error handler left for good.
-bool Thread::encloses(const char* frame) const noexcept {
-  Site copy;
-  if (!read_memory(outermost + sizeof(void*), &copy, sizeof copy) || copy != outermost_return) return false;
-  const Site* const record = reinterpret_cast<const Site*>(frame);
-  const StackFrame from{without_signature(record[1]), sp_after_return(frame), record[0]};
-  return find_caller(from, outermost, without_signature(outermost_return)) != Caller::is_none;
 }
 
 void* grow_scratch(Thread& t, std::size_t bytes) noexcept {

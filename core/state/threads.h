@@ -18,4 +18,7 @@ std::uint64_t forgotten_requests() noexcept;
 // Returns how many threads made a call.  There may be fewer Threads, because later threads reuse them.
 int thread_count() noexcept;
 
+// Frees what the calling thread, which ends, has kept about calls inside others (enclosing.cpp).
+void forget_callers() noexcept;
+
 }  // namespace commlens

@@ -134,3 +134,20 @@ def test_file_calls_count_under_the_communicator_of_their_file(mpi: Mpi, io: str
         }
         assert found.get(("-", "File_delete")) == ((2, 0, 0) if rank == 0 else None)
         assert totals(profile, rank, "completion") == {("d0.1", "Waitall"): (1, 0, 0)}
+
+
+@pytest.mark.parametrize("handler", [[], ["handler"]], ids=["plain", "error_handler"])
+def test_calls_that_romio_makes_take_no_system_call(mpi: Mpi, handler: list[str]) -> None:
+    """Also where an error handler might have left the call around them."""
+    program = mpi.compile("nested_files.c")
+    env = {"OMPI_MCA_io": "^ompio"}
+    where = mpi.fresh("file")
+    result = mpi.run(1, [program, where / "file", *handler], env, cwd=where)
+    if "no filter" in result.lines:
+        pytest.skip("system calls cannot be filtered here")
+    assert result.rc == 0, result
+    assert result.lines == ["after one more: 1", "process_vm_readv: 0"]
+    profile = result.open()
+    profile.check()
+    assert totals(profile, 0, "io")["S0.0", "File_write_at"] == (1010, 1010 * 64, 0)
+    assert totals(profile, 0, "p2p") == {}
