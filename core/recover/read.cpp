@@ -50,7 +50,7 @@ bool is_slice_width(Ticks width) {
 }
 
 // Returns the slices of one thread.  Counts that it has not yet assigned to a slice, up to `totals`, belong to the
-// current one, `slot`.
+// current one, `slot`, unless its slices have stopped.
 Sliced slices_of(const Segments& segments, const Blocks& blocks, const std::map<Key, SliceEntry>& totals,
                  std::uint64_t slot, bool& is_damaged) {
   Sliced sliced;
@@ -69,6 +69,7 @@ Sliced slices_of(const Segments& segments, const Blocks& blocks, const std::map<
       add_counters(noted[entry.key], entry);
     });
   }
+  if (slot == no_slice) return sliced;
   const auto rest = [](std::uint64_t all, std::uint64_t part) { return all > part ? all - part : 0; };
   for (const auto& [key, total] : totals) {
     const SliceEntry& sum = noted[key];

@@ -49,12 +49,11 @@ void end_slice_at(Thread& thread, Ticks when) noexcept {
   thread.wait_until(at_once);
 }
 
-// When memory is short, a thread's slices end for good: what it counts from then on is in none.  Counters cannot be
-// compared again later, because some were added up already, and cells may have left the index.
-constexpr std::uint64_t stopped = ~std::uint64_t{0};
-bool have_stopped(const SliceLog& log) noexcept { return log.slot == stopped; }
+// When memory is short, a thread's slices end for good.  Counters cannot be compared again later, because some were
+// added up already, and cells may have left the index.
+bool have_stopped(const SliceLog& log) noexcept { return log.slot == no_slice; }
 void stop(Thread& thread) noexcept {
-  thread.slices.slot = stopped;
+  thread.slices.slot = no_slice;
   end_slice_at(thread, never);
 }
 
@@ -351,8 +350,8 @@ void finish_slices(Thread& thread, Ticks end) noexcept {
   forget_if_asked(thread);
   if (have_stopped(thread.slices) || epoch.load() == 0) return;
   if (thread.slices.width == 0) thread.slices.width = first_slice_width;
-  if (thread.regions != nullptr && end > epoch.load() && !advance(thread, end)) return;
-  static_cast<void>(note(thread, thread.slices.slot, end));
+  const bool is_in_last = thread.regions == nullptr || end <= epoch.load() || advance(thread, end);
+  if (!is_in_last || !note(thread, thread.slices.slot, end)) stop(thread);
 }
 
 bool leave_slices(Thread& thread, const FreedComms& freed) noexcept {

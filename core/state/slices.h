@@ -19,6 +19,10 @@ namespace commlens {
 
 inline constexpr std::uint32_t max_slices = 128;
 
+// Number of the current slice (SliceLog::slot) of a thread whose slices have ended for lack of memory: what it counts
+// from then on is in none.
+inline constexpr std::uint64_t no_slice = ~std::uint64_t{0};
+
 // The sum over the calls of one communicator and procedure in one slice.
 struct SliceEntry {
   Key key;  // communicator and procedure only; or region_slice_key(): then `time` is exclusive

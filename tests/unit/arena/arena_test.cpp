@@ -19,6 +19,7 @@
 #include "core/collect/package.h"
 #include "core/hot/thread.h"
 #include "core/recover/read.h"
+#include "core/state/slices.h"
 #include "core/state/threads.h"
 #include "tests/unit/arena/killed_process.h"
 #include "tests/unit/check.h"
@@ -93,6 +94,27 @@ TEST(slices_of_a_killed_process_are_those_it_had) {
   for (const SliceEntry& entry : sliced.entries) calls[entry.slot] += entry.calls;
   CHECK_EQ(calls.size(), 125u);
   for (const auto& [slot, n] : calls) CHECK_EQ(n, 128u);
+}
+
+// What the thread counted since is in none: the number of the current slice says so.
+TEST(slices_that_ended_for_lack_of_memory_stay_as_they_were) {
+  const Folder folder;
+  live(folder.path(), [](Registry&) {
+    begin_slices(1000);
+    Thread& thread = this_thread();
+    for (std::uint64_t i = 0; i < 64; ++i) {
+      if (i == 48) thread.slices.slot = no_slice;
+      thread.current.since = 1000 + i * (first_slice_width / 16);
+      record(thread, make_key(world, 3, 1, 0), 1, 100, 8, 0);
+    }
+    raise(SIGKILL);
+  });
+  arena::Reader reader;
+  CHECK(reader.read(folder.file()));
+  CHECK_EQ(calls_of(reader), 64u);
+  std::map<std::uint64_t, std::uint64_t> calls;
+  for (const SliceEntry& entry : reader.counted().slices.entries) calls[entry.slot] += entry.calls;
+  CHECK(calls == (std::map<std::uint64_t, std::uint64_t>{{0, 16}, {1, 16}}));
 }
 
 TEST(cells_of_all_threads_are_there_also_when_the_file_has_grown) {

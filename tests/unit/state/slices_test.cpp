@@ -210,6 +210,27 @@ TEST(no_call_is_in_two_slices_after_memory_was_short_inside_a_callback) {
   }
 }
 
+// A profile is collected twice, and the first time there is no memory for a moment.
+TEST(slices_end_for_good_if_there_is_no_memory_for_the_last_one) {
+  for (int allowed = 0; allowed < 3; ++allowed) {
+    Thread thread = fresh();
+    constexpr std::uint32_t comms = 100;
+    for (std::uint32_t comm = 1; comm <= comms; ++comm)
+      make(thread, {comm, 1, origin + comm * 100, origin + comm * 100 + 10, 8});
+    const int before = shortage::refusals();
+    {
+      const shortage::NoMemory none(allowed);
+      finish_slices(thread, 0);
+    }
+    const bool was_refused = shortage::refusals() != before;
+    finish_slices(thread, 0);
+    std::map<std::uint32_t, std::uint64_t> in_slices;
+    for (const SliceEntry& e : slices_of(thread).entries) in_slices[comm_of_key(e.key)] += e.calls;
+    for (const auto& [comm, n] : in_slices) CHECK_EQ(n, 1u);
+    CHECK_EQ(thread.slices.slot == no_slice, was_refused);
+  }
+}
+
 // The width of the slices doubles in vain: those that are there keep theirs.
 TEST(slices_keep_their_width_if_there_is_no_memory_for_wider_ones) {
   Thread thread = fresh();
