@@ -28,7 +28,7 @@ add_custom_command(OUTPUT ${folder}/libcommlens.a
   COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbols=visible parts.o
   COMMAND ${CMAKE_CXX_COMPILER} -r -nostdlib -o commlens.o parts.o ${definitions}
   COMMAND ${CMAKE_OBJCOPY} --wildcard --localize-symbol=commlens_static_definition
-    --localize-symbol=commlens_slots commlens.o
+    --localize-symbol=commlens_slots --localize-symbol=commlens_stand_aside commlens.o
   COMMAND ${CMAKE_COMMAND} -E rm -f libcommlens.a
   COMMAND ${CMAKE_AR} qc libcommlens.a commlens.o
   COMMAND ${CMAKE_RANLIB} libcommlens.a

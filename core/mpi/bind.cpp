@@ -25,6 +25,8 @@
 
 extern "C" {
 extern void* commlens_slots[2 * commlens::slot_count];
+// Of libcommlens.so: called by the libcommlens.a of the program, which measures instead of it.
+__attribute__((visibility("default"))) void commlens_stand_aside() noexcept;
 __attribute__((visibility("hidden"))) void* commlens_bind(long entry) noexcept;
 }
 
@@ -54,6 +56,7 @@ void* wrappers[2 * slot_count];
 void* with_barrier[2 * slot_count];  // null: no barrier before calls of this entry
 std::atomic<bool> measuring{false};
 std::atomic<bool> has_measured{false};
+std::atomic<bool> stands_aside{false};
 std::once_flag started;
 
 // Returns whether a loaded object lists our library as needed (DT_NEEDED).
@@ -143,7 +146,7 @@ std::atomic<bool> explained{false};  // a message has explained why there is no 
 void start() noexcept try {
   explained.store(true);
   read_options();  // a privileged process gets "off"
-  if (!options().on(Option::enable)) return;
+  if (!options().on(Option::enable) || stands_aside.load()) return;
   if (next_definition("PMPI_Init").address == nullptr) return;  // commlens_bind says which name is missing
   const Interface interface = loaded_interface();
   if (interface.family != COMMLENS_FAMILY) {
@@ -204,16 +207,23 @@ void say_when_bypassed() noexcept {
       "profiled");
 }
 
+// A libcommlens.so may be loaded into a program with libcommlens.a: by commlens-run, or into all programs of a machine.
+// Each call would count in both.  Only the archive knows the program's regions.
+static void measure_alone() noexcept {
+  const Definition shared = next_definition("commlens_stand_aside");
+  if (shared.address != nullptr) reinterpret_cast<void (*)() noexcept>(shared.address)();
+}
+
 // Prints a message if our library is linked after the MPI library and is therefore never called.  Otherwise the user
 // would see no reason why there is no profile.  In a program without MPI, PMPI_Init is ours, and there is nothing to
 // print.
 __attribute__((constructor)) static void check_order() {
   if (commlens_is_privileged()) return;
   program_begins();
-  check_annotations();
   may_use_barrier();
-  remember_stderr();                // a program may close it, and reuse the descriptor, before it calls MPI
-  if (is_static_library()) return;  // the linker takes it only where calls lead to it
+  remember_stderr();  // a program may close it, and reuse the descriptor, before it calls MPI
+  if (is_static_library()) return measure_alone();  // the linker takes it only where calls lead to it
+  check_annotations();
   const void* const init = dlsym(RTLD_DEFAULT, "PMPI_Init");
   Dl_info theirs, ours;
   if (init == nullptr || dladdr(init, &theirs) == 0 || dladdr(commlens_slots, &ours) == 0) return;
@@ -227,6 +237,8 @@ __attribute__((constructor)) static void check_order() {
 }
 
 }  // namespace commlens
+
+void commlens_stand_aside() noexcept { commlens::stands_aside.store(true); }
 
 // Called by entry.S.  Returns the address to jump to.
 void* commlens_bind(long entry) noexcept {

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import BUILD, SANITIZER, Mpi
+from harness import BUILD, ROOT, SANITIZER, Mpi
 
 pytestmark = pytest.mark.skipif(SANITIZER is not None, reason="builds with sanitizers have no libcommlens.a")
 
@@ -77,6 +77,26 @@ def source(mpi: Mpi) -> Path:
 def test_with_a_shared_mpi_library(mpi: Mpi) -> None:
     path = source(mpi)
     check(mpi, mpi.compile(path, None, folder(mpi), *COMMLENS, *mpi.libs, *ITS_OWN), mpi.compile(path))
+
+
+def test_under_the_shared_library_it_measures_alone(mpi: Mpi) -> None:
+    """As on a machine that measures every program, or under commlens-run: one profile, with the program's regions."""
+    path = mpi.fresh("static") / "both.c"
+    path.write_text(
+        "#include <mpi.h>\n#include <commlens/commlens.h>\n"
+        "int main(int argc, char** argv) {\n"
+        '  MPI_Init(&argc, &argv);\n  commlens_begin("own");\n  MPI_Barrier(MPI_COMM_WORLD);\n'
+        '  commlens_end("own");\n  return MPI_Finalize();\n}\n'
+    )
+    include = f"-I{ROOT / 'include'}"
+    program = mpi.compile(path, None, folder(mpi), *COMMLENS, *mpi.libs, *ITS_OWN, flags=[include])
+    done = mpi.run(2, [program])
+    assert done.rc == 0 and len(done.said) == 1, done
+    assert len(list(done.profile.parent.glob("*.db"))) == 1
+    profile = done.open()
+    profile.check()
+    assert profile.calls("MPI_Barrier") == {"W0.0": dict.fromkeys(BOTH, 1)}
+    assert {row["name"] for row in profile.rows("SELECT name FROM region")} >= {"own"}
 
 
 def test_a_c_program_needs_two_libraries_more(mpi: Mpi) -> None:
