@@ -206,7 +206,9 @@ __attribute__((noinline)) Record record_of_ended_function() {
 __attribute__((noinline)) FoundCaller found_from_below(Record record, StackWord* words, int most) {
   StackFrame here;
   commlens_test_capture(&here);
-  return find_caller(here, record.at, record.return_address, words, most);
+  const FoundCaller found = find_caller(here, record.at, record.return_address, words, most);
+  CHECK(are_unchanged(words, found.words));
+  return found;
 }
 
 // How many words there may be makes no difference; those that are stored have the values that decide.
@@ -214,7 +216,6 @@ Caller seen_from_below(Record record) {
   constexpr int most = 100;
   StackWord words[most];
   const FoundCaller found = found_from_below(record, words, most);
-  CHECK(are_unchanged(words, found.words));
   CHECK(found.words > 0 || found.caller != Caller::is_one);
   for (const int few : {0, 1, 2}) {
     const FoundCaller again = found_from_below(record, words, few);
