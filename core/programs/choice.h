@@ -15,6 +15,12 @@ struct family {
 };
 extern const struct family families[family_count];
 
+// The variables of this process, which end with NULL.  Set them first: a constructor that runs before all others cannot
+// ask libc for them.
+extern char** own_variables;
+// Returns the value of a variable, or NULL.
+const char* value_of(const char* name);
+
 // All return NULL if there is no such family.
 const struct family* family_of_library(const char* file_name);
 const struct family* family_called(const char* name);
@@ -28,9 +34,6 @@ bool is_switched_off(void);
 // Returns whether this process prints messages: rank 0 does, and every process if there is no launcher.
 bool may_speak(void);
 
-// Prints one line, with "commlens: " before it.
-__attribute__((format(printf, 1, 2))) void say(const char* format, ...);
-
 // The names of our libraries that are preloaded.
 extern const char our_library[], caliper_adapter[];
 
@@ -43,7 +46,8 @@ bool is_called(const char* path, size_t length, const char* name);
 // Returns whether a path of `length` characters names the run-time library of gcc's or clang's address sanitizer.
 bool is_asan(const char* path, size_t length);
 
-// Returns a new value for LD_PRELOAD: `library`, and `adapter` if that is not empty, before the entries of `others`,
-// except for those that must come first.  Leaves out the libraries of commlens that are there.  others: may be NULL.
-// NULL: there is no memory.  The caller frees the text.
-char* preload_list(const char* library, const char* adapter, const char* others);
+// Stores a value for LD_PRELOAD: `library`, and `adapter` if that is not empty, before the entries of `others`, except
+// for those that must come first.  Leaves out the libraries of commlens that are there.  others: may be NULL.  list:
+// has preload_size() bytes.
+size_t preload_size(const char* library, const char* adapter, const char* others);
+void put_preload(char* list, const char* library, const char* adapter, const char* others);

@@ -24,6 +24,26 @@
 
 enum { wrong_usage = 2, shell_not_found = 127, shell_not_executable = 126 };
 
+// Prints one line, with "commlens: " before it.
+//
+// If nobody reads stderr any more, SIGPIPE must not kill this process.  It must not be ignored either, because the
+// program would inherit that.
+__attribute__((format(printf, 1, 2))) static void say(const char* format, ...) {
+  sigset_t broken_pipe, before;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  sigprocmask(SIG_BLOCK, &broken_pipe, &before);
+  va_list arguments;
+  va_start(arguments, format);
+  char line[PATH_MAX + 512];
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  dprintf(STDERR_FILENO, "commlens: %s\n", line);
+  const struct timespec at_once = {0, 0};
+  sigtimedwait(&broken_pipe, NULL, &at_once);
+  sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 // The facts about a program that its file contains.
 struct program {
   bool is_elf;
@@ -233,8 +253,10 @@ static void preload(const char* library, char** arguments) {
   }
   char adapter[PATH_MAX] = "";
   adopt(arguments, adapter);
-  char* const list = preload_list(library, adapter, getenv("LD_PRELOAD"));
+  const char* const others = getenv("LD_PRELOAD");
+  char* const list = malloc(preload_size(library, adapter, others));
   if (list == NULL) return;
+  put_preload(list, library, adapter, others);
   setenv("LD_PRELOAD", list, 1);
   free(list);
 }
@@ -377,6 +399,7 @@ static int do_option(char** arguments) {
 
 int main(int argc, char** argv) {
   (void)argc;
+  own_variables = environ;
   if (argv[1] == NULL) {
     fputs(usage, stderr);
     return wrong_usage;

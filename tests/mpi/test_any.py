@@ -143,6 +143,112 @@ def test_a_program_with_the_address_sanitizer_runs(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (3, "verify_asan_link_order=0:verbosity=0\n"), done.stderr
 
 
+def build(source: str, to: Path, *options: str | Path) -> Path:
+    """Compile C, and return the file."""
+    text = to.with_suffix(".c")
+    text.write_text(source)
+    subprocess.run(["gcc", text, "-o", to, *options], check=True)
+    return to
+
+
+def test_with_as_many_variables_as_the_kernel_takes(tmp_path: Path) -> None:
+    source = (
+        '#include <stdio.h>\n#include <stdlib.h>\nint main() { puts(getenv("ASAN_OPTIONS")); return 3; }\n'
+    )
+    program = build(source, tmp_path / "a", "-fsanitize=address")
+    many = {f"V{i}": "" for i in range(9000)}
+    long = "verbosity=0" + ":" * 5000
+    done = run(program, **LAUNCHED, **many, ASAN_OPTIONS=long)
+    assert (done.returncode, done.stdout) == (3, f"verify_asan_link_order=0:{long}\n"), done.stderr
+
+
+def linker() -> Path:
+    """Return the dynamic linker."""
+    return next(file for folder in ("/lib64", "/lib") for file in Path(folder).glob("ld-linux*.so.*"))
+
+
+def test_no_argument_is_executed_instead_of_the_program(tmp_path: Path) -> None:
+    """The dynamic linker runs the program; executed again, it would run the program's first argument."""
+    program = build("int main() { return 3; }\n", tmp_path / "a", "-fsanitize=address")
+    other = build("int main() { return 4; }\n", tmp_path / "other")
+    assert run(linker(), program, other, "x").returncode != 4
+    moved = Path(shutil.copy(linker(), tmp_path / "loader"))  # whose name does not show it
+    assert run(moved, program, other, "x").returncode != 4
+    assert preloaded(run(moved, shutil.which("env") or "", **LAUNCHED)) == [str(ANY)]
+
+
+def test_nothing_is_called_that_another_library_can_replace(tmp_path: Path) -> None:
+    """Its constructor may not have run; sanitizers end the program then."""
+    replaced = ("getenv", "strlen", "strcmp", "strncmp", "strchr", "strrchr", "strcspn", "strspn", "strpbrk", "memmem",
+                "memcpy", "memset", "memcmp", "memmove", "strcpy", "strcat", "strncat", "stat", "readlink", "access",
+                "realpath", "snprintf", "vsnprintf", "dladdr", "dl_iterate_phdr", "execve", "syscall", "write",
+                "dprintf", "sigprocmask", "sigtimedwait", "__errno_location")  # fmt: skip
+    traps = build(
+        "".join(f"void {name}(void) {{ __builtin_trap(); }}\n" for name in replaced),
+        tmp_path / "traps.so",
+        "-shared",
+        "-fPIC",
+        "-fno-builtin",
+    )
+    alone = Path(shutil.copy(ANY, tmp_path))
+    program = build("int main(void) { return 7; }\n", tmp_path / "a")
+    (tmp_path / "mpich").mkdir()
+    executed = "#include <unistd.h>\n__attribute__((constructor)) static void begin(void) { _exit(9); }\n"
+    build(executed, tmp_path / "mpich" / "libcommlens.so", "-shared", "-fPIC")
+    assert run(program, LD_PRELOAD=f"{alone}:{traps}").returncode == 7
+    assert run(program, **LAUNCHED, LD_PRELOAD=f"{alone}:{traps}").returncode == 9
+    done = run(program, OMPI_COMM_WORLD_RANK="0", LD_PRELOAD=f"{alone}:{traps}")  # which is missing
+    assert (done.returncode, done.stderr.count("uses Open MPI, for which there is no library")) == (7, 1)
+
+
+def test_a_program_that_contains_the_thread_sanitizer_runs(tmp_path: Path) -> None:
+    source = '#include <stdio.h>\nint main(void) { puts("runs"); return 3; }\n'
+    for number, options in enumerate([("-static-libtsan",), ()]):
+        program = build(source, tmp_path / f"a{number}", "-fsanitize=thread", *options)
+        for variables in ({}, LAUNCHED):
+            done = run(program, **variables)
+            assert (done.returncode, done.stdout, done.stderr) == (3, "runs\n", "")
+
+
+def test_it_runs_with_an_old_libc_and_measures_nothing_there(printer: Path, tmp_path: Path) -> None:
+    tool = Path(__file__).parents[2] / "tools" / "check_glibc.py"
+    subprocess.run([sys.executable, tool, "--strict", "2.17", ANY], check=True)
+    old = build(
+        'const char* gnu_get_libc_version(void) { return "2.17"; }\n', tmp_path / "old.so", "-shared", "-fPIC"
+    )
+    for rank, lines in (("0", 1), ("1", 0)):
+        done = run(printer, PMI_RANK=rank, LD_PRELOAD=f"{old}:{ANY}")
+        assert (done.returncode, done.stdout.count("libcommlens.so")) == (0, 0)
+        assert done.stderr.count("\n") == lines
+        assert done.stderr.startswith(
+            "commlens: this system has glibc 2.17, and commlens was built for 2." * lines
+        )
+    assert run(printer, LD_PRELOAD=f"{old}:{ANY}").stderr == ""
+
+
+def test_a_process_keeps_the_name_by_which_it_was_executed(tmp_path: Path) -> None:
+    program = Path(shutil.copy(shutil.which("cat") or "/bin/cat", tmp_path / "program"))
+    link = tmp_path / "link"
+    link.symlink_to(program)
+    done = run(link, "/proc/self/comm", "/proc/self/environ", **LAUNCHED)
+    assert done.stdout.startswith("link\n")
+    assert "/mpich/libcommlens.so" in done.stdout
+
+
+def test_the_profiler_of_another_mpi_is_exchanged(printer: Path, tmp_path: Path) -> None:
+    """A program of MPICH that one of Open MPI has started inherits its LD_PRELOAD."""
+    build("int mpi;\n", tmp_path / "libmpich.so.12", "-shared", "-fPIC", "-Wl,-soname,libmpich.so.12")
+    source = '#include <stdio.h>\n#include <stdlib.h>\nextern int mpi;\nint main(void) { mpi = 1; printf("LD_PRELOAD=%s\\n", getenv("LD_PRELOAD")); }\n'
+    program = build(source, tmp_path / "a", f"-Wl,-rpath,{tmp_path}", tmp_path / "libmpich.so.12")
+    mpich, other = (BUILD / "lib" / name / "libcommlens.so" for name in ("mpich", "openmpi"))
+    assert preloaded(run(program, LD_PRELOAD=f"{other}:{ANY}")) == [str(mpich), str(ANY)]
+    assert preloaded(run(program, LD_PRELOAD=f"{mpich}:{ANY}")) == [str(mpich), str(ANY)]
+    # What a user has asked for stays, and so does what is not known to be wrong.
+    kept = run(program, LD_PRELOAD=f"{other}:{ANY}", COMMLENS_MPI="openmpi")
+    assert preloaded(kept) == [str(other), str(ANY)]
+    assert preloaded(run(printer, LD_PRELOAD=f"{other}:{ANY}", **LAUNCHED)) == [str(other), str(ANY)]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a program privileged")
 def test_a_program_with_more_rights_than_its_user_is_left_alone(printer: Path) -> None:
     """The dynamic linker takes nothing of LD_PRELOAD into it, but all of /etc/ld.so.preload."""
