@@ -20,6 +20,9 @@
 // Variables that a launcher gives to all processes of one launch, on all nodes, with a value that other launches do not have.
 #define COMMLENS_VARIABLES_SHARED {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "PALS_APID"}
 
+// The number of the job, from a batch system that gives it to all processes on all nodes, whatever launches them.
+#define COMMLENS_VARIABLES_EVERYWHERE {"SLURM_JOB_ID"}
+
 // Variables whose values no other launch of the same user on this machine has.
 #define COMMLENS_VARIABLES_ONE_LAUNCH {"PMIX_NAMESPACE", "SLURM_STEP_ID", "PALS_APID"}
 

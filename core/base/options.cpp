@@ -100,7 +100,7 @@ int option_named(const std::string& name) {
 
 }  // namespace
 
-std::string Options::set(int option, const std::string& value) {
+std::string Options::store(int option, const std::string& value) {
   std::string& place = values_[option];
   const auto wrong = [&](const std::string& what) {
     return "'" + excerpt(value) + "' " + what + "; " + (place.empty() ? "the default" : place) + " is used instead";
@@ -139,6 +139,12 @@ std::string Options::set(int option, const std::string& value) {
   if (truth.empty()) return wrong("is invalid; use 1 or 0");
   place = truth;
   return {};
+}
+
+std::string Options::set(int option, const std::string& value) {
+  std::string problem = store(option, value);
+  if (problem.empty()) is_set_[option] = true;
+  return problem;
 }
 
 // Returns the error of a line of the configuration file; empty: none.

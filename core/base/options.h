@@ -20,6 +20,8 @@ class Options {
 
   const std::string& text(Option o) const { return values_[static_cast<int>(o)]; }
   bool on(Option o) const { return text(o) == "1"; }
+  // Returns whether the environment or the configuration file has set an option.
+  bool is_set(Option o) const { return is_set_[static_cast<int>(o)]; }
   unsigned long number(Option o) const { return std::strtoul(text(o).c_str(), nullptr, 10); }
 
   // Permissions of the profile's files, before the umask is applied.
@@ -38,12 +40,14 @@ class Options {
   std::string listing() const;
 
  private:
-  // Both return the error as text for a message; empty: none.
+  // All return the error as text for a message; empty: none.
+  std::string store(int option, const std::string& value);
   std::string set(int option, const std::string& value);
   std::string set_by_line(const std::string& line);
   void read_file(const std::string& path, bool asked_for);
 
   std::string values_[option_count];
+  bool is_set_[option_count] = {};
   std::vector<std::string> warnings_;
 };
 

@@ -21,6 +21,7 @@
 #include "core/job/counting.h"
 #include "core/job/crash_copy.h"
 #include "core/job/job.h"
+#include "core/job/selection.h"
 #include "core/mpi/finalize_facts.h"
 #include "core/mpi/job_groups.h"
 #include "core/mpi/state.h"
@@ -93,7 +94,7 @@ Arrivals all_are_present() {
   // the last one.
   const unsigned long first_word = job.rank == 0 ? 30 : 60;
   const bool speaks = job.rank == 0 || job.rank == job.size - 1;
-  const unsigned long patience = options().number(Option::patience);
+  const unsigned long limit = patience(options());
   const Ticks begin = nanoseconds();  // somebody may set the clock of this node
   unsigned long last_check = 0;
   bool said = false;
@@ -102,14 +103,14 @@ Arrivals all_are_present() {
     if (api.Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return Arrivals::late;
     if (done != 0) return Arrivals::all;
     const unsigned long waited = (nanoseconds() - begin) / 1'000'000'000;
-    if (waited >= patience) return Arrivals::late;
+    if (waited >= limit) return Arrivals::late;
     if (waited > last_check) {  // once a second
       last_check = waited;
       if (parts_of_job().has_begun()) return Arrivals::through_files;
     }
     if (waited >= first_word && !said && speaks) {
       say("rank %d waits in MPI_Finalize for other ranks, at most %lu s. Do all of them run under commlens?", job.rank,
-          patience);
+          limit);
       said = true;
     }
     // Late ranks may need this core.
@@ -178,7 +179,7 @@ bool collect_all(Ticks begin) {
 void collect_own(Ticks begin) {
   say("rank %d: other ranks did not reach MPI_Finalize in %lu s (COMMLENS_PATIENCE), or do not run under commlens; "
       "this rank writes a profile of its own",
-      job.rank, options().number(Option::patience));
+      job.rank, patience(options()));
   const std::string mark = ".rank" + std::to_string(job.rank);
   if (collect_alone(own_contribution(begin, own_destination(mark)), job.size)) remove_arena();
 }

@@ -34,7 +34,8 @@ class Environment {
   static void clear() {
     for (const char* const name : COMMLENS_VARIABLES_JOB_ID) unsetenv(name);
     for (const char* const name : COMMLENS_VARIABLES_SHARED) unsetenv(name);
-    for (const char* const name : {"COMMLENS_CONFIG", "COMMLENS_SAMPLE", "COMMLENS_SKIP"}) unsetenv(name);
+    for (const char* const name : {"COMMLENS_CONFIG", "COMMLENS_SAMPLE", "COMMLENS_SKIP", "COMMLENS_PATIENCE"})
+      unsetenv(name);
   }
 };
 
@@ -60,7 +61,7 @@ TEST(a_program_that_is_to_be_skipped_is_not_selected) {
   }
 }
 
-TEST(the_number_of_the_job_decides_alone) {
+TEST(slurms_number_of_the_job_decides_alone) {
   Environment environment;
   environment.set("COMMLENS_SAMPLE", "0.5");
   int selected = 0;
@@ -74,6 +75,41 @@ TEST(the_number_of_the_job_decides_alone) {
     selected += is ? 1 : 0;
   }
   CHECK(selected > 30 && selected < 70);
+}
+
+// The ranks on other nodes may lack it.
+TEST(the_number_of_another_batch_system_decides_nothing_if_the_launch_has_one) {
+  Environment environment;
+  environment.set("COMMLENS_SAMPLE", "0.5");
+  for (int job = 1; job <= 20; ++job) {
+    const std::string id = std::to_string(job) + ".server", launch = "prterun-node-" + std::to_string(7 * job);
+    environment.set("PBS_JOBID", id).set("PMIX_NAMESPACE", "");
+    CHECK_EQ(is_selected_now(), is_sampled(id, whole_share / 2));
+    environment.set("PMIX_NAMESPACE", launch);
+    CHECK_EQ(is_selected_now(), is_sampled(launch, whole_share / 2));
+    environment.set("PBS_JOBID", "");
+    CHECK_EQ(is_selected_now(), is_sampled(launch, whole_share / 2));
+  }
+}
+
+TEST(a_rank_is_less_patient_where_others_may_be_switched_off) {
+  Environment environment;
+  const auto patience_now = [] { return patience(Options::read()); };
+  CHECK_EQ(patience_now(), 3600U);
+  environment.set("COMMLENS_SAMPLE", "0.5");
+  CHECK_EQ(patience_now(), 60U);
+  environment.set("PBS_JOBID", "1");
+  CHECK_EQ(patience_now(), 60U);
+  environment.set("PMIX_NAMESPACE", "prterun-node-1");  // all ranks have it
+  CHECK_EQ(patience_now(), 3600U);
+  environment.set("COMMLENS_SKIP", "other");
+  CHECK_EQ(patience_now(), 60U);
+  for (const char* const wanted : {"3600", "30", "100"}) {
+    environment.set("COMMLENS_PATIENCE", wanted);
+    CHECK_EQ(patience_now(), std::strtoul(wanted, nullptr, 10));
+  }
+  environment.set("COMMLENS_PATIENCE", "soon");  // invalid
+  CHECK_EQ(patience_now(), 60U);
 }
 
 TEST(without_a_batch_system_the_number_of_the_launch_decides) {
