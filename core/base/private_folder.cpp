@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -61,6 +62,39 @@ PrivateFolder::~PrivateFolder() {
   const int saved = errno;
   close(descriptor_);
   errno = saved;
+}
+
+bool make_parents(const char* path, std::size_t root, const char* root_path, unsigned mode) noexcept {
+  constexpr int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  int around = ::open(root_path, flags);
+  const char* slash = nullptr;
+  for (const char* part = path + root; around >= 0 && (slash = std::strchr(part, '/')) != nullptr; part = slash + 1) {
+    char name[NAME_MAX + 1];
+    const auto length = static_cast<std::size_t>(slash - part);
+    if (length == 0) continue;
+    struct stat outer, inner;
+    int folder = -1;
+    if (length >= sizeof name) {
+      errno = ENAMETOOLONG;
+    } else {
+      std::memcpy(name, part, length);
+      name[length] = '\0';
+      mkdirat(around, name, mode);  // whether it is there now shows next
+      folder = openat(around, name, flags);
+    }
+    if (folder >= 0 && (fstat(around, &outer) != 0 || fstat(folder, &inner) != 0 ||
+                        (inner.st_uid != geteuid() && inner.st_uid != 0 && (outer.st_mode & by_others) != 0))) {
+      close(folder);
+      folder = -1;
+      errno = EPERM;
+    }
+    const int error = errno;
+    close(around);
+    errno = error;
+    around = folder;
+  }
+  if (around >= 0) close(around);
+  return around >= 0;
 }
 
 const char* folder_error(int error) noexcept {

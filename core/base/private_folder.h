@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cerrno>
+#include <cstddef>
 #include <utility>
 
 namespace commlens {
@@ -31,6 +32,11 @@ class PrivateFolder {
   explicit PrivateFolder(int descriptor) noexcept : descriptor_(descriptor) {}
   int descriptor_ = -1;
 };
+
+// Creates the folders of `path` that begin behind its first `root` bytes, if they do not exist.  What follows the last
+// slash is not created.  `root_path`: the folder of those bytes, which must exist.  Does not use a folder of another
+// user in a folder to which others may write.  Safe in signal handlers.  Returns false, with errno, if it fails.
+bool make_parents(const char* path, std::size_t root, const char* root_path, unsigned mode) noexcept;
 
 // Returns what the errno of a refused folder means, as text for a message.
 const char* folder_error(int error) noexcept;

@@ -42,6 +42,12 @@ constexpr std::size_t fatal_count = sizeof fatal / sizeof *fatal;
 char directory_of_copies[PATH_MAX] = "";
 // Used if another user has created the first directory.  Its name is random, so that nobody can guess it.
 char second_directory[PATH_MAX] = "";
+// The folders around it that one rank makes for all, unless their names differ between ranks (a node or a process in
+// them).  Then each rank makes its own.
+char root_of_folders[PATH_MAX] = "";
+std::size_t root_length = 0;  // 0: none are made
+mode_t folder_mode = 0700;
+char folder_elsewhere[PATH_MAX] = "";  // used if that fails
 constexpr std::size_t name_room = 64;
 char copy_name[name_room] = "";                                      // empty: there is nothing to copy
 char flush_name[name_room + 8] = "", last_name[name_room + 8] = "";  // names of incomplete copies
@@ -59,6 +65,13 @@ bool is_fault(int signal) noexcept {
 // Opens the folder for copies and creates it if needed.  Returns an invalid folder, with errno, if it cannot.
 PrivateFolder folder_of_copies() noexcept {
   PrivateFolder folder = PrivateFolder::make(directory_of_copies);
+  if (!folder && errno == ENOENT && root_length != 0) {
+    if (!make_parents(directory_of_copies, root_length, root_of_folders, folder_mode)) {
+      std::snprintf(directory_of_copies, sizeof directory_of_copies, "%s", folder_elsewhere);
+      root_length = 0;
+    }
+    folder = PrivateFolder::make(directory_of_copies);
+  }
   if (!folder && (errno == EPERM || errno == ENOTDIR) && second_directory[0] != '\0') {
     std::snprintf(directory_of_copies, sizeof directory_of_copies, "%s", second_directory);
     second_directory[0] = '\0';
@@ -174,13 +187,21 @@ void open_arena(const std::string& wanted) {
   pthread_atfork(prepare_fork, parent_forked, child_forked);
 }
 
-void enable_crash_copies(const std::string& directory, int rank) noexcept {
+void enable_crash_copies(const PlaceOfCopies& place, int rank) noexcept {
   process = getpid();
+  const std::string& directory = place.folder;
   const int n = std::snprintf(directory_of_copies, sizeof directory_of_copies, "%s", directory.c_str());
   if (arena::path().empty() || n >= static_cast<int>(sizeof directory_of_copies)) {
     copy_name[0] = '\0';
     return;
   }
+  // The folder is absolute where the working directory is known, and shorter than PATH_MAX.
+  const bool has_folders = place.root != std::string::npos && place.root != 0 && place.root <= directory.size() &&
+                           place.elsewhere.size() < sizeof folder_elsewhere;
+  root_length = has_folders ? place.root : 0;
+  folder_mode = place.mode;
+  std::snprintf(root_of_folders, sizeof root_of_folders, "%.*s", static_cast<int>(root_length), directory.c_str());
+  std::snprintf(folder_elsewhere, sizeof folder_elsewhere, "%s", place.elsewhere.c_str());
   std::uint64_t random = 0;
   const bool is_random = getrandom(&random, sizeof random, GRND_NONBLOCK) == sizeof random;
   const int m = std::snprintf(second_directory, sizeof second_directory, "%s-%016llx", directory.c_str(),

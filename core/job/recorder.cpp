@@ -207,7 +207,7 @@ void start_recorder(const RecorderFacts& facts) noexcept try {
   } else if (const std::string tool = path_of_tool(); tool.empty()) {
     if (facts.is_first) reason = "commlens-arena is not where the library was installed";
   } else if (const int lock = only_one(facts.launch, header->process.namespaces.pid); lock >= 0) {
-    reason = start_tool(facts, tool, lock);
+    reason = facts.make_folders() ? start_tool(facts, tool, lock) : std::strerror(errno);
     close(lock);
   } else if (errno != EADDRINUSE) {
     reason = std::strerror(errno);

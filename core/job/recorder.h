@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace [[gnu::visibility("hidden")]] commlens {
@@ -14,6 +15,8 @@ struct RecorderFacts {
   std::string node;
   std::string arena_dir;  // COMMLENS_ARENA_DIR
   bool is_first = false;  // rank 0: says what fails on all ranks
+  // Makes the folders around `folder`, which the process that starts the recorder needs.  Returns false if that fails.
+  std::function<bool()> make_folders = [] { return true; };
 };
 
 // Starts that process, unless another process of the launch has started it in this PID namespace.  If it cannot be

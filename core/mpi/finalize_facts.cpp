@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/arena/arena.h"
+#include "core/base/private_folder.h"
 #include "core/base/say.h"
 #include "core/job/counting.h"
 #include "core/job/crash_copy.h"
@@ -271,6 +272,20 @@ std::string name_in_made_folders() {
   return elsewhere;
 }
 
+// Returns where copies go, in a folder beside a profile.  One rank makes the folders around it: thousands at the same
+// time would be a burden for a file server.  A rank for which they have another name, or that finds none of them when
+// it needs them, makes its own.
+PlaceOfCopies place_of_copies(const std::string& folder) {
+  const ProfileName name = name_for(options().text(Option::output));
+  PlaceOfCopies place;
+  place.folder = folder;
+  if (name.root == std::string::npos || folder.compare(0, name.root, name.path, 0, name.root) != 0) return place;
+  place.root = name.root;
+  place.mode = out::directory_mode(options().mode());
+  place.elsewhere = out::name_elsewhere(folder);
+  return place;
+}
+
 // Returns the path beside which the processes of a job leave files for each other and for `commlens recover`.  It is
 // that of the profile or, if no profile can be written there, of its replacement.  Also for /dev/null, because other
 // ranks may have another COMMLENS_OUTPUT.
@@ -399,7 +414,6 @@ void note_job() noexcept try {
   entry.node = host_name();
   entry.cpus = allowed_cpus();
   entry.settings = written(settings_at_start());
-  // One rank makes the folders: thousands at the same time would be a burden for a file server.
   const std::string profile = job.rank == 0 ? name_in_made_folders() : profile_name();
   entry.output = name_beside(profile);
   entry.meta = meta_at_start();
@@ -408,10 +422,23 @@ void note_job() noexcept try {
   char name[64];
   std::snprintf(name, sizeof name, "commlens-arenas-%016llx", static_cast<unsigned long long>(entry.launch));
   const std::string folder = entry.output.substr(0, entry.output.rfind('/') + 1) + name;
-  enable_crash_copies(folder, job.rank);
+  const PlaceOfCopies place = place_of_copies(folder);
+  enable_crash_copies(place, job.rank);
   if (const unsigned long seconds = options().number(Option::flush_every); seconds != 0) {
-    start_recorder({entry.launch, seconds, options().number(Option::history), folder, entry.node,
-                    options().text(Option::arena_dir), job.rank == 0});
+    RecorderFacts facts;
+    facts.launch = entry.launch;
+    facts.seconds = seconds;
+    facts.most = options().number(Option::history);
+    facts.folder = folder;
+    facts.node = entry.node;
+    facts.arena_dir = options().text(Option::arena_dir);
+    facts.is_first = job.rank == 0;
+    facts.make_folders = [&place] {
+      const std::size_t root = place.root;
+      return root == std::string::npos ||
+             make_parents(place.folder.c_str(), root, place.folder.substr(0, root).c_str(), place.mode);
+    };
+    start_recorder(facts);
   }
 } catch (const std::bad_alloc&) {
   return;  // the counters cannot be recovered then

@@ -30,9 +30,6 @@ std::string temporary_directory() {
   return directory != nullptr && *directory != '\0' ? directory : "/tmp";
 }
 
-// Whoever may read the files may enter their directory.
-mode_t directory_mode(mode_t mode) { return mode | (mode & 0444u) >> 2; }
-
 bool is_synced(int file) noexcept {
   int result = 0;
   do {
@@ -90,6 +87,9 @@ bool is_folder(const std::string& name) {
 }
 
 std::string name_elsewhere(const std::string& name) { return temporary_directory() + "/" + base_name(name); }
+
+// Whoever may read the files may enter their directory.
+mode_t directory_mode(mode_t mode) { return mode | (mode & 0444u) >> 2; }
 
 std::string make_folders(const std::string& path, std::size_t root, mode_t mode) {
   for (std::size_t end = path.find('/', root); end != std::string::npos; end = path.find('/', end + 1)) {

@@ -41,9 +41,12 @@ bool is_folder(const std::string& name);
 // Returns the same file name in $TMPDIR or /tmp, for a profile that cannot be written to `name`.
 std::string name_elsewhere(const std::string& name);
 
-// Creates the folders of `path` that begin behind its first `root` bytes, if they do not exist, with the permissions of a
-// directory for files of this mode.  The last part of the path is a file.  Returns why a folder cannot be made or used;
-// empty: all are there.  Does not use a folder of another user in a folder to which others may write.
+// Returns the permissions of a folder for files of this mode.
+mode_t directory_mode(mode_t mode);
+
+// Creates the folders of `path` that begin behind its first `root` bytes, if they do not exist, with the permissions of
+// a directory for files of this mode.  The last part of the path is a file.  Returns why a folder cannot be made or
+// used; empty: all are there.  Does not use a folder of another user in a folder to which others may write.
 std::string make_folders(const std::string& path, std::size_t root, mode_t mode);
 
 // Writes `content` under a temporary name, then gives the file `name` or the first numbered name that is free.  Never

@@ -20,22 +20,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lets a process of its own open its arena in folder "arenas", copy it to folder "copies" as rank 3, and live until
-// `life` returns or it is killed.  Returns its wait status.
-int live_with_copies(const Folder& folder, const std::function<void()>& life) {
+// Lets a process of its own open its arena in folder "arenas", copy it to a place as rank 3, and live until `life`
+// returns or it is killed.  Returns its wait status.
+int live_with_copies_in(const PlaceOfCopies& place, const Folder& folder, const std::function<void()>& life) {
   fs::create_directory(folder.path() + "/arenas");
   const pid_t child = fork();
   if (child == 0) {
     clock_is_tsc = false;
     for (const int signal : {SIGTERM, SIGSEGV, SIGABRT}) std::signal(signal, SIG_DFL);  // sanitizers have handlers
     open_arena(folder.path() + "/arenas");
-    enable_crash_copies(folder.path() + "/copies", 3);
+    enable_crash_copies(place, 3);
     life();
     _exit(check::failures == 0 ? 0 : 1);
   }
   int status = -1;
   waitpid(child, &status, 0);
   return status;
+}
+
+// The same, with copies in folder "copies".
+int live_with_copies(const Folder& folder, const std::function<void()>& life) {
+  PlaceOfCopies place;
+  place.folder = folder.path() + "/copies";
+  return live_with_copies_in(place, folder, life);
 }
 
 bool has_files(const std::string& directory) { return fs::exists(directory) && !fs::is_empty(directory); }
@@ -57,6 +64,24 @@ TEST(a_fatal_signal_leaves_a_copy_and_ends_the_process) {
   }
 }
 
+// Rank 0 has made other folders, or none.
+TEST(a_rank_makes_the_folders_around_its_copy) {
+  for (const bool may_make : {true, false}) {
+    const Folder folder;
+    const std::string root = folder.path() + "/root";
+    if (may_make) fs::create_directory(root);
+    PlaceOfCopies place;
+    place.folder = root + "/user//node/copies";
+    place.root = root.size() + 1;
+    place.elsewhere = folder.path() + "/elsewhere";
+    const int status = live_with_copies_in(place, folder, [] { raise(SIGTERM); });
+    CHECK_EQ(WTERMSIG(status), SIGTERM);
+    CHECK(has_files(may_make ? place.folder : place.elsewhere));
+    CHECK_EQ(fs::exists(root), may_make);  // nothing is made above
+    CHECK(!has_files(folder.path() + "/arenas"));
+  }
+}
+
 TEST(a_handler_of_the_application_stays) {
   const Folder folder;
   fs::create_directory(folder.path() + "/arenas");
@@ -65,7 +90,9 @@ TEST(a_handler_of_the_application_stays) {
     clock_is_tsc = false;
     std::signal(SIGTERM, [](int) { _exit(42); });
     open_arena(folder.path() + "/arenas");
-    enable_crash_copies(folder.path() + "/copies", 3);
+    PlaceOfCopies place;
+    place.folder = folder.path() + "/copies";
+    enable_crash_copies(place, 3);
     raise(SIGTERM);
     _exit(1);
   }
