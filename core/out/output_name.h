@@ -19,8 +19,8 @@ struct NameFields {
 // Replaces the fields in `pattern`.  An unknown field stays as it is.  Slashes inside a value become '_'.
 std::string output_name(const std::string& pattern, const NameFields& fields);
 
-// Returns the length of the beginning of `pattern`, up to a slash, that is the folder which must exist: the folders below
-// it are named by fields.  npos: no folder is.
+// Returns the length of the beginning of `pattern`, up to a slash, that is the folder which must exist: the folders
+// below it are named by fields.  npos: no folder is.
 std::size_t root_length(const std::string& pattern);
 
 // Returns the last part of a path.
