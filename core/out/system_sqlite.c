@@ -19,11 +19,26 @@ static int is_sanitized(void) {
   return 0;
 }
 
+static const char file_name[] = "libsqlite3.so.0";
+
+/* Opens the system's SQLite; NULL if it is missing, or the application has loaded it: it would be initialised before
+ * the application has configured it, and it may be in use by other threads. */
+static void* opened(void) {
+  void* const of_application = dlopen(file_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (of_application == NULL) {
+    /* Not every sanitizer that is linked statically shows itself, so RTLD_DEEPBIND is used only where it is needed. */
+    const int is_needed = dlsym(RTLD_DEFAULT, "sqlite3_open_v2") != NULL && !is_sanitized();
+    return dlopen(file_name, RTLD_NOW | RTLD_LOCAL | (is_needed ? RTLD_DEEPBIND : 0));
+  }
+  dlclose(of_application);
+  return NULL;
+}
+
 /* Returns a function of the system's SQLite, or NULL. */
 static void* find(const char* name) {
   static void* library;
   static int is_tried;
-  if (!is_tried) library = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL | (is_sanitized() ? 0 : RTLD_DEEPBIND));
+  if (!is_tried) library = opened();
   is_tried = 1;
   return library == NULL ? NULL : dlsym(library, name);
 }

@@ -14,7 +14,11 @@ std::string text_of(pid_t process, const char* name) {
   std::FILE* const file = std::fopen(("/proc/" + std::to_string(process) + name).c_str(), "re");
   if (file == nullptr) return text;
   char part[512];
-  for (std::size_t n; (n = std::fread(part, 1, sizeof part, file)) > 0;) text.append(part, n);
+  std::size_t n;
+  do {
+    n = std::fread(part, 1, sizeof part, file);
+    text.append(part, n);
+  } while (n == sizeof part);
   std::fclose(file);
   return text;
 }

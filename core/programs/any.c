@@ -27,8 +27,9 @@ void __tsan_init(void);
 void __hwasan_init(void);
 void __msan_init(void);
 
-// Other C libraries lack it.
+// Other C libraries lack them, and give constructors no arguments.
 #pragma weak gnu_get_libc_version
+#pragma weak _r_debug
 
 // The facts about this process that the loaded objects show.
 struct process {
@@ -221,6 +222,7 @@ static const char* wanted_asan_options(const struct process* p) {
 }
 
 __attribute__((constructor)) static void begin(int count, char** arguments, char** variables) {
+  if (gnu_get_libc_version == NULL || &_r_debug == NULL) return;
   if (commlens_is_privileged() || count == 0) return;
   own_variables = variables;
   const struct process p = look_at_objects();

@@ -69,7 +69,7 @@ Sliced slices_of(const Segments& segments, const Blocks& blocks, const std::map<
       add_counters(noted[entry.key], entry);
     });
   }
-  if (slot == no_slice) return sliced;
+  if ((slot & slices_ended) != 0) return sliced;
   const auto rest = [](std::uint64_t all, std::uint64_t part) { return all > part ? all - part : 0; };
   for (const auto& [key, total] : totals) {
     const SliceEntry& sum = noted[key];

@@ -51,9 +51,9 @@ void end_slice_at(Thread& thread, Ticks when) noexcept {
 
 // When memory is short, a thread's slices end for good.  Counters cannot be compared again later, because some were
 // added up already, and cells may have left the index.
-bool have_stopped(const SliceLog& log) noexcept { return log.slot == no_slice; }
+bool have_stopped(const SliceLog& log) noexcept { return (log.slot & slices_ended) != 0; }
 void stop(Thread& thread) noexcept {
-  thread.slices.slot = no_slice;
+  thread.slices.slot |= slices_ended;
   end_slice_at(thread, never);
 }
 

@@ -19,9 +19,9 @@ namespace commlens {
 
 inline constexpr std::uint32_t max_slices = 128;
 
-// Number of the current slice (SliceLog::slot) of a thread whose slices have ended for lack of memory: what it counts
-// from then on is in none.
-inline constexpr std::uint64_t no_slice = ~std::uint64_t{0};
+// Bit of the number of a thread's current slice (SliceLog::slot): its slices have ended for lack of memory.  What it
+// counts from then on is in none; its messages stay in the last one.
+inline constexpr std::uint64_t slices_ended = std::uint64_t{1} << 63;
 
 // The sum over the calls of one communicator and procedure in one slice.
 struct SliceEntry {

@@ -194,6 +194,13 @@ int main(void) {
     )
     assert done.returncode == 0, done
     assert run(program, ASAN_OPTIONS="detect_leaks=0").stdout == "1 42 answer 0\n"
+    # An SQLite that the application has loaded is left to the application.
+    done = run(
+        *("cc", *flags, "-o", tmp_path / "linked", source, ROOT / "core/out/system_sqlite.c", "-ldl"),
+        *("-Wl,--no-as-needed", "-l:libsqlite3.so.0"),
+    )
+    assert done.returncode == 0, done
+    assert run(tmp_path / "linked").stdout == "0 0 none 1\n"
     # Without the library, nothing is found, and nothing fails.
     (tmp_path / "libsqlite3.so.0").write_text("no library")
     assert run(program, LD_LIBRARY_PATH=str(tmp_path), ASAN_OPTIONS="detect_leaks=0").stdout == "0 0 none 0\n"

@@ -103,7 +103,7 @@ TEST(slices_that_ended_for_lack_of_memory_stay_as_they_were) {
     begin_slices(1000);
     Thread& thread = this_thread();
     for (std::uint64_t i = 0; i < 64; ++i) {
-      if (i == 48) thread.slices.slot = no_slice;
+      if (i == 48) thread.slices.slot |= slices_ended;
       thread.current.since = 1000 + i * (first_slice_width / 16);
       record(thread, make_key(world, 3, 1, 0), 1, 100, 8, 0);
     }
