@@ -44,8 +44,8 @@ def check(counts: Counts, spent: dict[int, int]) -> None:
         for region in ("work", "sleep", "idle", "wait"):
             assert counts["page-faults", rank, region, None] < 100
         assert counts["page-faults", rank, "wait", "MPI_Comm_dup"] >= 200
-        # A thread that sleeps gives its CPU away.
-        assert counts["context-switches", rank, "sleep", None] >= 40
+        # A thread that sleeps gives its CPU away, unless its time is over before it has.
+        assert counts["context-switches", rank, "sleep", None] >= 20
         assert counts["task-clock", rank, "work", None] >= spent[rank]
 
 

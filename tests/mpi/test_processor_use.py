@@ -11,7 +11,7 @@ MS = 10**6
 
 # What lies between our two readings and those of the program: the last part of MPI_Init, which creates files, and the
 # begin of MPI_Finalize or MPI_Pcontrol, on a CPU that other processes use, too. A part that counts although it should not
-# has 100 ms and 30 preemptions.
+# has 100 ms, and a third or more of the preemptions.
 MOST_CPU_NS, MOST_PREEMPTED = 20 * MS, 10
 
 
@@ -39,7 +39,8 @@ def test_they_are_those_of_the_program_from_init_to_finalize(mpi: Mpi, said: str
         cpu_ns, preempted = sum(part[2] for part in parts), sum(part[3] for part in parts)
         assert cpu_ns >= 100 * MS * len(counted)
         assert cpu_ns <= row["cpu_ns"] <= cpu_ns + MOST_CPU_NS, (row, used)
-        assert preempted <= row["preempted"] <= preempted + MOST_PREEMPTED, (row, used)
+        more = MOST_PREEMPTED + sum(part[3] for part in used if part[0] == row["rank"]) // 8
+        assert preempted <= row["preempted"] <= preempted + more, (row, used)
         assert row["cpu_ns"] <= row["app_ns"] + MS, row  # one thread computes
 
 
