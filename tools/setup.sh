@@ -80,6 +80,7 @@ fuzz    libclang-rt-14-dev  packaged libclang-rt-14-dev
 test    pkgconf             has pkg-config
 test    valgrind            has valgrind
 test    man-db              has man
+test    xz-utils            has xz
 test    groff-base          has groff
 test    zsh                 has zsh
 test    fish                has fish
