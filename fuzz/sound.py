@@ -79,9 +79,10 @@ def former(path: Path) -> Path:
     """Write a profile as version 2 had it: counters in a table."""
     old = path.with_suffix(".v2.db")
     old.write_bytes(path.read_bytes())
+    columns = ", ".join(column.name for column in _schema.FORMER["cell"].columns)
     with closing(sqlite3.connect(old)) as connection, connection:
         connection.executescript(
-            "CREATE TABLE kept AS SELECT * FROM cell; CREATE TABLE keys AS SELECT * FROM key;"
+            f"CREATE TABLE kept AS SELECT {columns} FROM cell; CREATE TABLE keys AS SELECT * FROM key;"
         )
         for name in VIEWS:
             connection.execute(f"DROP VIEW {name}")

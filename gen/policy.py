@@ -69,6 +69,7 @@ class Policy:
     reason: str = ""
     tool: bool = False  # of the tool information interface, passed on by core/mpi/mpit.cpp
     persistent: bool = False  # a request that it returns is persistent
+    untimed: bool = False  # most of its calls go untimed
     of_class: CallClass = CallClass()
     of_rule: ByteRule = ByteRule()
 
@@ -101,10 +102,11 @@ def read_policy(spec: dict[str, Any], names: set[str]) -> dict[str, Policy]:
             raise SpecError(f"{name} is not a procedure of the MPI 5.0 standard: correct or remove it")
         policy[name] = entry
 
+    untimed = set(spec["untimed"]["calls"])
     for block in spec["measure"]:
         facts = facts_of(block, classes, rules)
         for name in block["calls"]:
-            put(name, Policy(persistent=name.endswith(suffix), **facts))
+            put(name, Policy(persistent=name.endswith(suffix), untimed=name in untimed, **facts))
     for name in spec["tool"]["calls"]:
         put(name, Policy(klass=TOOL, counted=False, reason=spec["tool"]["reason"], tool=True))
     for block in spec["skip"]:
@@ -184,6 +186,9 @@ def check_names(spec: dict[str, Any], names: set[str], policy: dict[str, Policy]
     unmeasured = sorted(set(spec["recent"]["calls"]) - {n for n, p in policy.items() if p.wrapped})
     if unmeasured:
         raise SpecError(f"{', '.join(unmeasured)} are not measured: take them out of [recent]")
+    unmeasured = sorted(set(spec["untimed"]["calls"]) - {n for n, p in policy.items() if p.wrapped})
+    if unmeasured:
+        raise SpecError(f"{', '.join(unmeasured)} are not measured: take them out of [untimed]")
     both = sorted(names & set(spec["removed"]["calls"]))
     if both:
         raise SpecError(f"{', '.join(both)} are in the standard: take them out of [removed]")

@@ -212,6 +212,10 @@ class Wrapped:
             parts.append("operation")
         if self.policy.of_class.peers == "two_sided" and {"out_message", "in_message"} & set(parts):
             parts.append("messages")
+        if self.policy.untimed:
+            parts.append("may_skip")
+            if self.request is not None and self.policy.received == "status":
+                parts.append("posts")
         return " | ".join(f"CachedCall::{p}" for p in parts) or "CachedCall::nothing"
 
     @property

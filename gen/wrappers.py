@@ -167,6 +167,24 @@ def counted(w: Wrapped) -> list[str]:
     return lines
 
 
+def untimed_path(w: Wrapped) -> list[str]:
+    """Return the lines for a call that goes untimed: the wrapper ends there."""
+    assert w.status is None or w.request is not None, w.form.name
+    assert not w.is_sampled and not w.is_operation, w.form.name
+    comm = w.communicator
+    start = f"untimed_in({w.op}, {comm.name})" if comm is not None else f"untimed_under_comm({w.op})"
+    body = [f"call.start_{start};", f"const int rc = next({w.arguments});"]
+    if w.request is not None:
+        body += [
+            "Cell& cell = call.count_untimed(rc);",
+            f"if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*{w.request.name}, cell, {w.flags});",
+        ]
+    else:
+        body.append("call.count_untimed(rc);")
+    body.append("return rc;")
+    return ["  if (call.goes_untimed()) {", *(f"    {line}" for line in body), "  }"]
+
+
 def plain_wrapper(w: Wrapped) -> str:
     """Return the C++ template of the wrapper for calls from the call cache."""
     form, comm, request, status = w.form, w.communicator, w.request, w.status
@@ -179,6 +197,8 @@ def plain_wrapper(w: Wrapped) -> str:
     if status is not None and request is None:
         body.append(f"  StatusFor status_for({status.name});")
     body += partners(w)
+    if w.policy.untimed:
+        body += untimed_path(w)
     body.append(
         f"  call.start_in({w.op}, {comm.name});" if comm is not None else f"  call.start_under_comm({w.op});"
     )
@@ -201,7 +221,7 @@ def plain_wrapper(w: Wrapped) -> str:
 
 def wrap_file(klass: str, exported: list[Wrapped]) -> str:
     """Return the file with the wrappers of one class."""
-    headers = ["mpit"] if klass == TOOL else ["creation", "family_tuning", "hand", "wrap"]
+    headers = ["mpit"] if klass == TOOL else ["cached_path", "creation", "family_tuning", "hand", "wrap"]
     includes = "\n".join(f'#include "core/mpi/{header}.h"' for header in headers)
     parts = [
         f"// {MADE}\n// SPDX-License-Identifier: Apache-2.0\n",

@@ -14,13 +14,13 @@ inline constexpr FindingRule finding_rules[] = {
     {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}])~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      late AS (
-       SELECT rank, app_ns - mpi_ns AS outside FROM run CROSS JOIN rank
-        WHERE is_plain AND most - average >= 0.1 * elapsed AND app_ns - mpi_ns > (most + least) / 2),
+       SELECT rank, MAX(app_ns - mpi_ns, 0) AS outside FROM run CROSS JOIN rank
+        WHERE is_plain AND most - average >= 0.1 * elapsed AND MAX(app_ns - mpi_ns, 0) > (most + least) / 2),
      two AS (
        SELECT COUNT(*) AS late, AVG(outside) AS late_ns, MIN(rank) AS first FROM late),
      both AS (
@@ -68,7 +68,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
     {R"~(ranks {first} to {last} work one after another: time in {op} changes by {step_ns:time} from rank to rank[ at {site}]; on average {busy} of {ranks} ranks work at a time)~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -99,7 +99,7 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
     {R"~({last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} {last_ns:time})~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -120,12 +120,12 @@ SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per
   FROM run CROSS JOIN per_comm JOIN comm ON comm.id = per_comm.comm JOIN op ON op.id = per_comm.op
                                JOIN rank ON rank.rank = per_comm.last
  WHERE comm.kind = 'intra' AND comm.size = callers AND average_ns - per_comm.least >= 0.1 * elapsed
-   AND rank.app_ns - rank.mpi_ns - average < 0.1 * elapsed
+   AND MAX(rank.app_ns - rank.mpi_ns, 0) - average < 0.1 * elapsed
  ORDER BY share DESC LIMIT 1)~"},
     {R"~({calls:count} calls of {op} with {size}[ on {communicator}][ at {site}], {each_ns:time} each, take {share:share} of the time)~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -151,7 +151,7 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
     {R"~({op} is called {per_rank:count} times per rank[ at {site}] and takes {share:share} of the time)~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -173,7 +173,7 @@ SELECT 1.0 * t / total AS share, per_rank, t / ranks AS time_ns, op.name AS op, 
     {R"~(rank {rank} calls {op} {calls:count} times[ at {site}], which takes {own_share:share} of its time)~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -192,7 +192,7 @@ SELECT 1.0 * SUM(t) / total AS share, per_rank.rank, MAX(per_rank.calls) AS call
     {R"~({communicator} takes {each_ns:time} per call of {op} with {size}, the other {others:count} communicators of {family} take {other_ns:time})~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -228,7 +228,7 @@ SELECT (each_ns - other_ns) * pair.calls / (ranks * elapsed) AS share, each_ns, 
     {R"~({op} takes {before_ns:time} with {small}, and {after_ns:time} with messages twice as large: they may wait for their receive)~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -258,7 +258,7 @@ SELECT extra_ns / total AS share, before_ns, after_ns, small_calls, beyond.calls
     {R"~(ranks spend {each_ns:time} on average in {calls:count} barriers[ on {communicator}][ at {site}]; no rank is always the last, so they wait in turns)~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -278,7 +278,7 @@ SELECT 1.0 * t / total AS share, t / callers AS each_ns, least_ns, callers, call
     {R"~({op} among {size:count} ranks[ on {communicator}][ at {site}], with {block:count} B for each of them, takes {share:share} of the time)~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -302,7 +302,7 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
     {R"~(in region {region} {who} {late_ns:time} outside MPI, the others {other_ns:time})~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -330,7 +330,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, (average * ranks - la
     {R"~(MPI takes {before:share} of the first quarter of the run and {after:share} of the last, and grows steadily)~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -357,7 +357,7 @@ SELECT 1.0 * mpi / total - before AS share, before, after, y AS average,
     {R"~({part:share} of all messages go to or from rank {hub}, which is busy: the other ranks spend {each_ns:time} on average in {op}[ at {site}], rank {hub} {hub_ns:time})~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -392,7 +392,7 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
     {R"~({last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone, because it {cause})~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -423,12 +423,12 @@ SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share
                               JOIN rank ON rank.rank = awaited.rank
  WHERE op.name NOT IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Alltoall', 'MPI_Reduce_scatter_block')
    AND each_ns >= 0.1 * elapsed
-   AND NOT (is_plain AND rank.app_ns - rank.mpi_ns - average >= 0.1 * elapsed)
+   AND NOT (is_plain AND MAX(rank.app_ns - rank.mpi_ns, 0) - average >= 0.1 * elapsed)
  ORDER BY share DESC LIMIT 1)~"},
     {R"~({waiting_share:share} of the time of {op}[ on {communicator}] is waiting, {each_ns:time} per rank: they wait for each other in turns, no rank causes more than {late_share:share} of the delay)~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -460,7 +460,7 @@ SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns
     {R"~(rank {late} {how}[ in region {late_region}]: the others together wait {caused_ns:time} for it, longest in {op}[ on {communicator}], and it waits {own_ns:time} for them[; they wait {passed_ns:time} more for ranks that it delays])~",
      R"~(WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
@@ -530,7 +530,7 @@ SELECT 1.0 * CASE WHEN begins_chain THEN all_ns ELSE caused_ns END / total AS sh
            JOIN rank ON rank.rank = late LEFT JOIN work
  WHERE CASE WHEN begins_chain THEN all_ns ELSE caused_ns END - 2 * error_ns >= 0.1 * total
    AND NOT (is_plain AND most - average >= 0.1 * elapsed
-            AND rank.app_ns - rank.mpi_ns > (most + least) / 2)
+            AND MAX(rank.app_ns - rank.mpi_ns, 0) > (most + least) / 2)
    AND late NOT IN (SELECT rank FROM awaited)
    AND (ranks < 8
         OR (SELECT SUM(CASE WHEN late IN (rank, peer) THEN messages ELSE 0 END) < 0.9 * SUM(messages)

@@ -51,6 +51,7 @@ enum class Option {
   iterations,
   metric_series,
   threads,
+  clock,
   counters,
   pvars,
   datatypes,
@@ -93,11 +94,12 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
     {"COMMLENS_METRIC_SERIES", "metric_series", "0", OptionType::number_, false, ""},
     {"COMMLENS_THREADS", "threads", "sum", OptionType::choice_, false, "sum each"},
+    {"COMMLENS_CLOCK", "clock", "sampled", OptionType::choice_, false, "sampled every"},
     {"COMMLENS_COUNTERS", "counters", "", OptionType::text_, false, ""},
     {"COMMLENS_PVARS", "pvars", "", OptionType::text_, false, ""},
     {"COMMLENS_DATATYPES", "datatypes", "0", OptionType::bool_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 39;
+inline constexpr int option_count = 40;
 
 }  // namespace commlens

@@ -494,8 +494,24 @@ struct CellRow {
   }
 };
 
+struct Untimed {
+  static constexpr TableShape shape{"untimed", 22, 2, -1};
+  Integer key;
+  Integer rank;
+  Integer calls;
+  Integer time_error_ns;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("untimed.key", key);
+    visit("untimed.rank", rank);
+    visit("untimed.calls", calls);
+    visit("untimed.time_error_ns", time_error_ns);
+  }
+};
+
 struct Thread {
-  static constexpr TableShape shape{"thread", 22, 2, -1};
+  static constexpr TableShape shape{"thread", 23, 2, -1};
   Integer rank;
   Integer thread;
   Text kind;
@@ -515,7 +531,7 @@ struct Thread {
 };
 
 struct ThreadCell {
-  static constexpr TableShape shape{"thread_cell", 23, 3, -1};
+  static constexpr TableShape shape{"thread_cell", 24, 3, -1};
   Integer key;
   Integer rank;
   Integer thread;
@@ -541,7 +557,7 @@ struct ThreadCell {
 };
 
 struct ThreadRegion {
-  static constexpr TableShape shape{"thread_region", 24, 3, -1};
+  static constexpr TableShape shape{"thread_region", 25, 3, -1};
   Integer region;
   Integer rank;
   Integer thread;
@@ -565,7 +581,7 @@ struct ThreadRegion {
 };
 
 struct Slice {
-  static constexpr TableShape shape{"slice", 25, 4, -1};
+  static constexpr TableShape shape{"slice", 26, 4, -1};
   Integer comm;
   Integer op;
   Integer rank;
@@ -589,7 +605,7 @@ struct Slice {
 };
 
 struct Flow {
-  static constexpr TableShape shape{"flow", 26, 0, 0};
+  static constexpr TableShape shape{"flow", 27, 0, 0};
   Integer id;
   Text name;
   Integer outward;
@@ -603,7 +619,7 @@ struct Flow {
 };
 
 struct Peer {
-  static constexpr TableShape shape{"peer", 27, 0, -1};
+  static constexpr TableShape shape{"peer", 28, 0, -1};
   Integer comm;
   Integer flow;
   Integer op;
@@ -639,7 +655,7 @@ struct Peer {
 };
 
 struct Waiting {
-  static constexpr TableShape shape{"waiting", 28, 5, -1};
+  static constexpr TableShape shape{"waiting", 29, 5, -1};
   Integer comm;
   Integer op;
   Integer bin;
@@ -673,7 +689,7 @@ struct Waiting {
 };
 
 struct Sampled {
-  static constexpr TableShape shape{"sampled", 29, 3, -1};
+  static constexpr TableShape shape{"sampled", 30, 3, -1};
   Integer comm;
   Integer op;
   Integer bin;
@@ -707,7 +723,7 @@ struct Sampled {
 };
 
 struct Clock {
-  static constexpr TableShape shape{"clock", 30, 0, 0};
+  static constexpr TableShape shape{"clock", 31, 0, 0};
   Integer rank;
   Integer calls;
   Real drift_ppm;
@@ -725,7 +741,7 @@ struct Clock {
 };
 
 struct Unsplit {
-  static constexpr TableShape shape{"unsplit", 31, 4, -1};
+  static constexpr TableShape shape{"unsplit", 32, 4, -1};
   Integer comm;
   Integer op;
   Integer bin;
@@ -743,7 +759,7 @@ struct Unsplit {
 };
 
 struct Scope {
-  static constexpr TableShape shape{"scope", 32, 0, 0};
+  static constexpr TableShape shape{"scope", 33, 0, 0};
   Integer id;
   Integer family;
   Integer comm;
@@ -769,7 +785,7 @@ struct Scope {
 };
 
 struct Spread {
-  static constexpr TableShape shape{"spread", 33, 2, -1};
+  static constexpr TableShape shape{"spread", 34, 2, -1};
   Integer scope;
   Text counter;
   Integer ranks;
@@ -803,7 +819,7 @@ struct Spread {
 };
 
 struct Position {
-  static constexpr TableShape shape{"position", 34, 2, -1};
+  static constexpr TableShape shape{"position", 35, 2, -1};
   Integer rank;
   Integer thread;
   Integer inside;
@@ -835,7 +851,7 @@ struct Position {
 };
 
 struct Shard {
-  static constexpr TableShape shape{"shard", 35, 0, 0};
+  static constexpr TableShape shape{"shard", 36, 0, 0};
   Integer number;
   Text file;
   Integer first_rank;
@@ -857,7 +873,7 @@ struct Shard {
 };
 
 struct Overhead {
-  static constexpr TableShape shape{"overhead", 36, 2, -1};
+  static constexpr TableShape shape{"overhead", 37, 2, -1};
   Integer rank;
   Text what;
   Integer ns;
@@ -894,21 +910,22 @@ inline constexpr TableShape shapes[] = {
   TableShape{"callsite", 19, 0, 0},
   TableShape{"key", 20, 0, 0},
   TableShape{"cell_row", 21, 0, 0},
-  TableShape{"thread", 22, 2, -1},
-  TableShape{"thread_cell", 23, 3, -1},
-  TableShape{"thread_region", 24, 3, -1},
-  TableShape{"slice", 25, 4, -1},
-  TableShape{"flow", 26, 0, 0},
-  TableShape{"peer", 27, 0, -1},
-  TableShape{"waiting", 28, 5, -1},
-  TableShape{"sampled", 29, 3, -1},
-  TableShape{"clock", 30, 0, 0},
-  TableShape{"unsplit", 31, 4, -1},
-  TableShape{"scope", 32, 0, 0},
-  TableShape{"spread", 33, 2, -1},
-  TableShape{"position", 34, 2, -1},
-  TableShape{"shard", 35, 0, 0},
-  TableShape{"overhead", 36, 2, -1},
+  TableShape{"untimed", 22, 2, -1},
+  TableShape{"thread", 23, 2, -1},
+  TableShape{"thread_cell", 24, 3, -1},
+  TableShape{"thread_region", 25, 3, -1},
+  TableShape{"slice", 26, 4, -1},
+  TableShape{"flow", 27, 0, 0},
+  TableShape{"peer", 28, 0, -1},
+  TableShape{"waiting", 29, 5, -1},
+  TableShape{"sampled", 30, 3, -1},
+  TableShape{"clock", 31, 0, 0},
+  TableShape{"unsplit", 32, 4, -1},
+  TableShape{"scope", 33, 0, 0},
+  TableShape{"spread", 34, 2, -1},
+  TableShape{"position", 35, 2, -1},
+  TableShape{"shard", 36, 0, 0},
+  TableShape{"overhead", 37, 2, -1},
 };
 
 }  // namespace commlens::out::rows

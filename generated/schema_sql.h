@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 16;
+inline constexpr int schema_version = 17;
 inline constexpr int application_id = 1129073742;
 
 // Turns an empty database into an empty profile: identification and tables.
 inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 16;
+    R"sql(PRAGMA user_version = 17;
 )sql"
     R"sql(CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI library and options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -104,7 +104,7 @@ inline constexpr char tables_sql[] =
   time_min_ns INTEGER, -- [ns] Shortest time of those that ended; 0 if none has.
   time_max_ns INTEGER, -- [ns] Longest time of those that ended.
   nested_ns INTEGER, -- [ns] Part of time_ns that was spent in nested regions. The rest is the exclusive time.
-  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, including those in nested regions.
+  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, including those in nested regions. If some of them were not timed (table untimed), an estimate, which may be more than time_ns.
   PRIMARY KEY (region, execution, iteration, rank)
 ) WITHOUT ROWID;
 )sql"
@@ -118,7 +118,7 @@ inline constexpr char tables_sql[] =
   time_min_ns INTEGER, -- [ns] Shortest.
   time_max_ns INTEGER, -- [ns] Longest.
   nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions nested in the loop.
-  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls.
+  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, as in region_time: an estimate of few calls is mostly 0 or too much, and right in the sum over many iterations.
   PRIMARY KEY (region, execution, iteration, rank)
 ) WITHOUT ROWID;
 )sql"
@@ -246,6 +246,14 @@ inline constexpr char tables_sql[] =
   bytes_received INTEGER, -- [bytes] Bytes received minus key.usual_received.
   noncontiguous INTEGER -- Calls with a non-contiguous datatype minus key.usual_noncontig.
 );
+)sql"
+    R"sql(CREATE TABLE untimed ( -- The calls that were not timed: of calls that cannot wait, such as MPI_Isend, MPI_Iprobe and MPI_Test, all are counted, and a random part is timed when a key has enough of them (COMMLENS_CLOCK). A row for each key and rank with such calls; the time of these in view cell is an estimate. Empty in a profile of summary detail.
+  key INTEGER REFERENCES key(id), -- Communicator, procedure, message size, region and call site.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  calls INTEGER, -- Number of calls that were not timed. They are among those of view cell. May be 0: the last call that was timed may stand for further ones that were not made.
+  time_error_ns INTEGER, -- [ns] Standard error of the time that all calls of the key took on this rank: of 20 such times, about 19 are off by less than twice this. That of a sum of keys or ranks is the root of the sum of the squares.
+  PRIMARY KEY (key, rank)
+) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE thread ( -- Threads of a process that made a measured MPI call or were in a region, if COMMLENS_THREADS is each; otherwise, and in a profile of summary detail, the table is empty. The first 256 threads of a process have a row each; one row has the counters of all others together.
   rank INTEGER REFERENCES rank(rank), -- World rank.
@@ -382,7 +390,7 @@ inline constexpr char tables_sql[] =
 )sql"
     R"sql(CREATE TABLE spread ( -- Distribution of a counter over the ranks, in a profile of summary detail; else empty. The ranks reduce it while they collect, so its size does not depend on the number of ranks.
   scope INTEGER REFERENCES scope(id), -- Scope that the counter belongs to.
-  counter TEXT, -- A column of view cell, summed over the keys of the scope. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
+  counter TEXT, -- A column of view cell, summed over the keys of the scope; of a key also untimed: calls that were not timed. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
   ranks INTEGER, -- [processes] Number of ranks that made such calls.
   sum INTEGER, -- Sum over these ranks; NULL for time_min_ns and time_max_ns.
   min INTEGER, -- Smallest value of a rank.
@@ -404,7 +412,7 @@ inline constexpr char tables_sql[] =
   op INTEGER REFERENCES op(id), -- MPI procedure.
   comm INTEGER REFERENCES comm(id), -- Communicator of the call.
   callsite INTEGER REFERENCES callsite(id), -- Call site, or 0.
-  since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned.
+  since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned; if it went untimed (COMMLENS_CLOCK), of the last timed call before it.
   region INTEGER REFERENCES region(id), -- Code region of the thread, or 0.
   dest INTEGER, -- Receiver of a blocking send, as a rank of the communicator; -2 is MPI_PROC_NULL. NULL if the procedure has none.
   dest_tag INTEGER, -- Tag of the message to dest.
@@ -435,7 +443,7 @@ inline constexpr char tables_sql[] =
 inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA application_id=1129073742;
 )sql"
-    R"sql(PRAGMA user_version=16;
+    R"sql(PRAGMA user_version=17;
 )sql"
     R"sql(CREATE TABLE meta(key TEXT,value TEXT,PRIMARY KEY(key))WITHOUT ROWID;
 )sql"
@@ -481,6 +489,8 @@ inline constexpr char bare_tables_sql[] =
 )sql"
     R"sql(CREATE TABLE cell_row(id INTEGER PRIMARY KEY,calls INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,noncontiguous INTEGER);
 )sql"
+    R"sql(CREATE TABLE untimed(key INTEGER,rank INTEGER,calls INTEGER,time_error_ns INTEGER,PRIMARY KEY(key,rank))WITHOUT ROWID;
+)sql"
     R"sql(CREATE TABLE thread(rank INTEGER,thread INTEGER,kind TEXT,threads INTEGER,tid INTEGER,name TEXT,PRIMARY KEY(rank,thread))WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE thread_cell(key INTEGER,rank INTEGER,thread INTEGER,calls INTEGER,time_ns INTEGER,time_min_ns INTEGER,time_max_ns INTEGER,bytes_sent INTEGER,bytes_received INTEGER,PRIMARY KEY(key,rank,thread))WITHOUT ROWID;
@@ -519,12 +529,18 @@ SELECT key.id AS key, cell_row.id - key.id AS rank,
        key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
        key.usual_sent + cell_row.bytes_sent AS bytes_sent,
        key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous,
+       key.usual_calls + cell_row.calls
+         - COALESCE((SELECT calls FROM untimed WHERE untimed.key = key.id AND rank = cell_row.id - key.id), 0) AS timed,
+       COALESCE((SELECT time_error_ns FROM untimed WHERE untimed.key = key.id AND rank = cell_row.id - key.id), 0)
+         AS time_error_ns
   FROM key CROSS JOIN cell_row
     ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1;
 )sql"
     R"sql(CREATE VIEW key_total AS -- The counters of every key, summed over the ranks; in full and in summary detail.
-SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns, MIN(time_min_ns) AS time_min_ns,
+SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
+       -- of a rank without a timed call, neither is known
+       COALESCE(MIN(CASE WHEN time_max_ns > 0 THEN time_min_ns END), 0) AS time_min_ns,
        MAX(time_max_ns) AS time_max_ns, SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received,
        SUM(noncontiguous) AS noncontiguous
   FROM cell GROUP BY key
@@ -586,7 +602,7 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
        CASE WHEN key.bin > 0 THEN 1 << (key.bin - 1) WHEN key.bin = 0 THEN 0 END AS size_low,
        CASE WHEN key.bin >= 0 THEN ~(-1 << key.bin) END AS size_high,
        key.region, key.callsite, cell.rank, cell.calls, cell.time_ns, cell.time_min_ns, cell.time_max_ns,
-       cell.bytes_sent, cell.bytes_received, cell.noncontiguous
+       cell.bytes_sent, cell.bytes_received, cell.noncontiguous, cell.timed, cell.time_error_ns
   FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
 )sql"
     R"sql(CREATE VIEW thread_counter AS -- The rows of thread_cell with names instead of ids.
@@ -760,14 +776,14 @@ SELECT metric.name AS event, metric.unit AS unit, event_count.region AS region, 
 )sql"
     R"sql(CREATE VIEW region_rank AS -- Totals of every code region on every rank that entered it. Region 0 is the time of the process from MPI_Init to MPI_Finalize.
 SELECT CAST(0 AS INTEGER) AS region, rank, 1 AS calls, app_ns AS time_ns, NULL AS exclusive_ns, mpi_ns,
-       CASE WHEN threads <= 1 AND mpi_ns <= app_ns THEN app_ns - mpi_ns END AS useful_ns
+       CASE WHEN threads <= 1 THEN MAX(app_ns - mpi_ns, 0) END AS useful_ns
   FROM rank
 UNION ALL
-SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi_ns), SUM(time_ns - mpi_ns)
+SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi_ns), MAX(SUM(time_ns - mpi_ns), 0)
   FROM region_time GROUP BY region, rank;
 )sql"
     R"sql(CREATE VIEW region_useful AS -- Time of every code region on every rank that entered it, without nested regions and without MPI.
-SELECT region, rank, SUM(useful_ns) AS useful_ns
+SELECT region, rank, MAX(SUM(useful_ns), 0) AS useful_ns
   FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS useful_ns FROM region_time GROUP BY region, rank
         UNION ALL
         SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
@@ -831,9 +847,9 @@ SELECT key.region, key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part
 
 // The same without comments.
 inline constexpr char bare_views_sql[] =
-    R"sql(CREATE VIEW cell AS SELECT key.id key,cell_row.id-key.id rank,key.usual_calls+cell_row.calls calls,cell_row.time_ns,cell_row.time_min_ns,cell_row.time_max_ns,key.usual_sent+cell_row.bytes_sent bytes_sent,key.usual_received+cell_row.bytes_received bytes_received,key.usual_noncontig+cell_row.noncontiguous noncontiguous FROM key CROSS JOIN cell_row ON cell_row.id BETWEEN key.id AND key.id+(SELECT CAST(value AS INTEGER)FROM meta WHERE meta.key='ranks')-1;
+    R"sql(CREATE VIEW cell AS SELECT key.id key,cell_row.id-key.id rank,key.usual_calls+cell_row.calls calls,cell_row.time_ns,cell_row.time_min_ns,cell_row.time_max_ns,key.usual_sent+cell_row.bytes_sent bytes_sent,key.usual_received+cell_row.bytes_received bytes_received,key.usual_noncontig+cell_row.noncontiguous noncontiguous,key.usual_calls+cell_row.calls-COALESCE((SELECT calls FROM untimed WHERE untimed.key=key.id AND rank=cell_row.id-key.id),0)timed,COALESCE((SELECT time_error_ns FROM untimed WHERE untimed.key=key.id AND rank=cell_row.id-key.id),0)time_error_ns FROM key CROSS JOIN cell_row ON cell_row.id BETWEEN key.id AND key.id+(SELECT CAST(value AS INTEGER)FROM meta WHERE meta.key='ranks')-1;
 )sql"
-    R"sql(CREATE VIEW key_total AS SELECT key,SUM(calls)calls,SUM(time_ns)time_ns,MIN(time_min_ns)time_min_ns,MAX(time_max_ns)time_max_ns,SUM(bytes_sent)bytes_sent,SUM(bytes_received)bytes_received,SUM(noncontiguous)noncontiguous FROM cell GROUP BY key UNION ALL SELECT scope.key,SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),SUM(CASE counter WHEN 'time_ns' THEN sum ELSE 0 END),COALESCE(MIN(CASE counter WHEN 'time_min_ns' THEN min END),0),COALESCE(MAX(CASE counter WHEN 'time_max_ns' THEN max END),0),SUM(CASE counter WHEN 'bytes_sent' THEN sum ELSE 0 END),SUM(CASE counter WHEN 'bytes_received' THEN sum ELSE 0 END),SUM(CASE counter WHEN 'noncontiguous' THEN sum ELSE 0 END)FROM scope JOIN spread ON spread.scope=scope.id WHERE scope.key IS NOT NULL GROUP BY scope.key;
+    R"sql(CREATE VIEW key_total AS SELECT key,SUM(calls)calls,SUM(time_ns)time_ns,COALESCE(MIN(CASE WHEN time_max_ns>0 THEN time_min_ns END),0)time_min_ns,MAX(time_max_ns)time_max_ns,SUM(bytes_sent)bytes_sent,SUM(bytes_received)bytes_received,SUM(noncontiguous)noncontiguous FROM cell GROUP BY key UNION ALL SELECT scope.key,SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),SUM(CASE counter WHEN 'time_ns' THEN sum ELSE 0 END),COALESCE(MIN(CASE counter WHEN 'time_min_ns' THEN min END),0),COALESCE(MAX(CASE counter WHEN 'time_max_ns' THEN max END),0),SUM(CASE counter WHEN 'bytes_sent' THEN sum ELSE 0 END),SUM(CASE counter WHEN 'bytes_received' THEN sum ELSE 0 END),SUM(CASE counter WHEN 'noncontiguous' THEN sum ELSE 0 END)FROM scope JOIN spread ON spread.scope=scope.id WHERE scope.key IS NOT NULL GROUP BY scope.key;
 )sql"
     R"sql(CREATE VIEW size_bin AS WITH RECURSIVE power(bin)AS(SELECT 0 UNION ALL SELECT bin+1 FROM power WHERE bin<63)SELECT-2 bin,NULL size_low,NULL size_high UNION ALL SELECT-1,NULL,NULL UNION ALL SELECT bin,CASE bin WHEN 0 THEN 0 ELSE 1<<(bin-1)END,~(-1<<bin)FROM power;
 )sql"
@@ -843,7 +859,7 @@ inline constexpr char bare_views_sql[] =
 )sql"
     R"sql(CREATE VIEW member AS SELECT DISTINCT member_range.comm,rank.rank FROM member_range JOIN rank ON rank.rank BETWEEN low AND high AND(rank.rank-low)% stride=0;
 )sql"
-    R"sql(CREATE VIEW counter AS SELECT key.comm,comm.name communicator,comm.family,op.name operation,op.class,key.bin,CASE WHEN key.bin>0 THEN 1<<(key.bin-1)WHEN key.bin=0 THEN 0 END size_low,CASE WHEN key.bin>=0 THEN ~(-1<<key.bin)END size_high,key.region,key.callsite,cell.rank,cell.calls,cell.time_ns,cell.time_min_ns,cell.time_max_ns,cell.bytes_sent,cell.bytes_received,cell.noncontiguous FROM cell JOIN key ON key.id=cell.key JOIN comm ON comm.id=key.comm JOIN op ON op.id=key.op;
+    R"sql(CREATE VIEW counter AS SELECT key.comm,comm.name communicator,comm.family,op.name operation,op.class,key.bin,CASE WHEN key.bin>0 THEN 1<<(key.bin-1)WHEN key.bin=0 THEN 0 END size_low,CASE WHEN key.bin>=0 THEN ~(-1<<key.bin)END size_high,key.region,key.callsite,cell.rank,cell.calls,cell.time_ns,cell.time_min_ns,cell.time_max_ns,cell.bytes_sent,cell.bytes_received,cell.noncontiguous,cell.timed,cell.time_error_ns FROM cell JOIN key ON key.id=cell.key JOIN comm ON comm.id=key.comm JOIN op ON op.id=key.op;
 )sql"
     R"sql(CREATE VIEW thread_counter AS SELECT part.rank,part.thread,thread.name,key.comm,comm.name communicator,op.name operation,op.class,key.bin,key.region,key.callsite,part.calls,part.time_ns,part.time_min_ns,part.time_max_ns,part.bytes_sent,part.bytes_received FROM thread_cell part JOIN key ON key.id=part.key JOIN comm ON comm.id=key.comm JOIN op ON op.id=key.op LEFT JOIN thread ON thread.rank=part.rank AND thread.thread=part.thread;
 )sql"
@@ -863,9 +879,9 @@ inline constexpr char bare_views_sql[] =
 )sql"
     R"sql(CREATE VIEW event AS SELECT metric.name event,metric.unit unit,event_count.region region,region_path.path path,CASE event_count.op WHEN 0 THEN NULL ELSE comm.name END communicator,CASE event_count.op WHEN 0 THEN NULL ELSE op.name END operation,rank,"count",CASE WHEN enabled_ns<=running_ns THEN 1.0*"count" WHEN running_ns>0 THEN 1.0*"count"*enabled_ns/running_ns END events,1.0*running_ns/NULLIF(enabled_ns,0)counted FROM event_count JOIN metric ON metric.id=event_count.metric JOIN region_path ON region_path.region=event_count.region JOIN comm ON comm.id=event_count.comm JOIN op ON op.id=event_count.op;
 )sql"
-    R"sql(CREATE VIEW region_rank AS SELECT CAST(0 AS INTEGER)region,rank,1 calls,app_ns time_ns,NULL exclusive_ns,mpi_ns,CASE WHEN threads<=1 AND mpi_ns<=app_ns THEN app_ns-mpi_ns END useful_ns FROM rank UNION ALL SELECT region,rank,SUM(calls),SUM(time_ns),SUM(time_ns-nested_ns),SUM(mpi_ns),SUM(time_ns-mpi_ns)FROM region_time GROUP BY region,rank;
+    R"sql(CREATE VIEW region_rank AS SELECT CAST(0 AS INTEGER)region,rank,1 calls,app_ns time_ns,NULL exclusive_ns,mpi_ns,CASE WHEN threads<=1 THEN MAX(app_ns-mpi_ns,0)END useful_ns FROM rank UNION ALL SELECT region,rank,SUM(calls),SUM(time_ns),SUM(time_ns-nested_ns),SUM(mpi_ns),MAX(SUM(time_ns-mpi_ns),0)FROM region_time GROUP BY region,rank;
 )sql"
-    R"sql(CREATE VIEW region_useful AS SELECT region,rank,SUM(useful_ns)useful_ns FROM(SELECT region,rank,SUM(time_ns-mpi_ns)useful_ns FROM region_time GROUP BY region,rank UNION ALL SELECT region.parent,part.rank,-SUM(part.time_ns-part.mpi_ns)FROM region_time part JOIN region ON region.id=part.region WHERE region.parent>0 GROUP BY region.parent,part.rank)GROUP BY region,rank;
+    R"sql(CREATE VIEW region_useful AS SELECT region,rank,MAX(SUM(useful_ns),0)useful_ns FROM(SELECT region,rank,SUM(time_ns-mpi_ns)useful_ns FROM region_time GROUP BY region,rank UNION ALL SELECT region.parent,part.rank,-SUM(part.time_ns-part.mpi_ns)FROM region_time part JOIN region ON region.id=part.region WHERE region.parent>0 GROUP BY region.parent,part.rank)GROUP BY region,rank;
 )sql"
     R"sql(CREATE VIEW split AS WITH part AS(SELECT comm,op,bin,rank,1.0*SUM(waiting_ns)/SUM(time_ns)share FROM waiting GROUP BY comm,op,bin,rank HAVING SUM(time_ns)>0),counted AS(SELECT key.comm,key.op,key.bin,cell.rank,SUM(cell.calls)calls,SUM(cell.time_ns)time_ns FROM cell JOIN key ON key.id=cell.key WHERE EXISTS(SELECT 1 FROM sampled s WHERE s.op=key.op)GROUP BY key.comm,key.op,key.bin,cell.rank),waited AS(SELECT comm.family,counted.op,counted.bin,SUM(calls)calls,SUM(time_ns)time_ns,1.0*SUM(time_ns)*SUM(time_ns*share)/NULLIF(SUM(CASE WHEN share IS NOT NULL THEN time_ns END),0)waiting_ns FROM counted JOIN comm ON comm.id=counted.comm LEFT JOIN part USING(comm,op,bin,rank)GROUP BY comm.family,counted.op,counted.bin),seen AS(SELECT comm.family,op,bin,SUM(samples)samples,SUM(time_ns)sampled_ns FROM sampled JOIN comm ON comm.id=sampled.comm GROUP BY comm.family,op,bin)SELECT family,op,bin,calls,time_ns,samples,sampled_ns,CAST(waiting_ns AS INTEGER)waiting_ns,time_ns-CAST(waiting_ns AS INTEGER)operation_ns FROM waited JOIN seen USING(family,op,bin)WHERE waiting_ns IS NOT NULL;
 )sql"

@@ -34,6 +34,8 @@ allowed=(
   stop_messages forget_request
   # The call cache.
   count_arrival count_received_anew count_late slot_to_fill grow_call_cache
+  # Calls that may go untimed: those that are timed choose the next one; rare ends of the others.
+  timed_first plan_untimed count_untimed_late record_untimed take_untimed
   # Regions: counting, the first region of a thread, the first use of a name, and notices.
   pauses region_limits regions_are_closed loop_scale enter_regions meet_region too_deep end_of_another loop_of_iteration
   # The first value of a metric, with COMMLENS_METRIC_SERIES.

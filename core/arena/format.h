@@ -18,7 +18,7 @@
 namespace commlens::arena {
 
 inline constexpr char magic[8] = {'C', 'L', 'A', 'R', 'E', 'N', 'A', '\n'};
-inline constexpr std::uint32_t version = 11;
+inline constexpr std::uint32_t version = 12;
 inline constexpr std::uint64_t alignment = 64;
 inline constexpr std::uint64_t header_bytes = 4096;
 

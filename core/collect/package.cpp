@@ -115,7 +115,7 @@ void write_place(WireWriter& out, RegionKey key) {
   out.signed_number(iteration_of(key));
 }
 
-void write(WireWriter& out, const CountedRegions& regions, const TickScale& scale) {
+void write(WireWriter& out, const CountedRegions& regions, const TickScale& scale, bool is_estimated) {
   out.number(regions.times.size());
   for (const auto& [key, sum] : regions.times) {
     write_place(out, key);
@@ -127,7 +127,7 @@ void write(WireWriter& out, const CountedRegions& regions, const TickScale& scal
     out.number(scale.ns(sum.time_min));
     out.number(scale.ns(sum.time_max));
     out.number(std::min(scale.ns(sum.nested), time));
-    out.number(std::min(scale.ns(sum.mpi), time));
+    out.number(mpi_ns(sum, time, scale, is_estimated));
   }
   out.number(regions.loops.size());
   for (const auto& [key, bins] : regions.loops) {
@@ -225,7 +225,7 @@ class Package {
     write_slices(slices, slices_folded);
     write_threads(out_, is_summary_ ? CountedThreads() : counted_.threads, counted_.cells, scale_);
     write_positions();
-    write(out_, counted_.regions, scale_);
+    write(out_, counted_.regions, scale_, has_estimates(counted_.cells));
     write_series();
     write_events(out_, is_summary_ ? EventSums() : counted_.events);
     write(out_, is_summary_ ? CountedDatatypes() : counted_.datatypes, scale_);
@@ -329,6 +329,8 @@ class Package {
       out_.number(cell.bytes_sent);
       out_.number(cell.bytes_received);
       out_.number(noncontiguous_of_key(key.first) ? cell.calls : 0);
+      out_.number(cell.untimed);
+      out_.number(error_ns(cell, scale_));
     }
   }
 

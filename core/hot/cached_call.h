@@ -5,6 +5,7 @@
 #include "core/hot/peer_cell.h"
 #include "core/hot/samples.h"
 #include "core/hot/table.h"
+#include "core/hot/untimed.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
@@ -19,7 +20,8 @@ struct alignas(64) CachedCall {
   static constexpr std::uint64_t never = ~std::uint64_t{0};  // of `freed`: not a call that can be repeated
   // The counters to which a call of a procedure adds, besides calls and time.  sampled: a call of a stratum.
   // messages: those that go out and come in are sampled (hot/messages.h).  operation: a collective begins, which is
-  // sampled when it is complete.
+  // sampled when it is complete.  may_skip: most calls go untimed (hot/untimed.h).  posts: their begin is needed
+  // anyway.  stays: the call began in the region of its entry, so the entry does not move to another one.
   enum Parts : unsigned {
     nothing = 0,
     sends = 1,
@@ -28,7 +30,10 @@ struct alignas(64) CachedCall {
     in_message = 8,
     sampled = 16,
     messages = 32,
-    operation = 64
+    operation = 64,
+    may_skip = 128,
+    posts = 256,
+    stays = 512
   };
 
   Site site;
@@ -39,14 +44,48 @@ struct alignas(64) CachedCall {
   std::uint64_t word[most_words];  // of the arguments
   CachedCall* next;                // the call that followed last time, or this one: prefetching either costs the same
   Cell* cell;
-  PeerCell* out;
+  // A call that may go untimed has one message at most, so that one of the two is free for the cell of those that do;
+  // null: it has none yet.
+  union {
+    PeerCell* out;
+    Cell* untimed_in;  // if a message comes in
+  };
   union {
     PeerCell* in;
+    Cell* untimed_out;  // otherwise
     // Of collectives, which receive no single message:
     Stratum* stratum;     // of a blocking one
     Channel* operations;  // of a non-blocking one
   };
-  std::uint64_t sent, received, out_bytes;
+  union {
+    std::uint64_t sent;
+    Gap gap_in;
+  };
+  union {
+    std::uint64_t received;
+    Gap gap_out;
+  };
+  std::uint64_t out_bytes;
+
+  // Of calls that may go untimed.
+  template <unsigned parts>
+  Cell*& untimed() noexcept {
+    static_assert((parts & may_skip) != 0 && (parts & (in_message | out_message)) != (in_message | out_message));
+    if constexpr ((parts & in_message) != 0) return untimed_in;
+    return untimed_out;
+  }
+  template <unsigned parts>
+  Gap& gap() noexcept {
+    static_assert((parts & (sends | receives)) != (sends | receives));
+    if constexpr ((parts & in_message) != 0) return gap_in;
+    return gap_out;
+  }
+  // Calls are timed until the cell, which has so many now, has enough.
+  template <unsigned parts>
+  void time_all(std::uint64_t calls) noexcept {
+    untimed<parts>() = nullptr;
+    gap<parts>() = {turn_after(calls), 0, 0, 0};
+  }
 
   // Procedure, and the bits of a handle or the index of a communicator: addresses of a program end below 2^54.  Never
   // 0.
@@ -82,6 +121,18 @@ struct alignas(64) CachedCall {
     if constexpr ((parts & out_message) != 0) add_message(*out, out_bytes);
     if constexpr ((parts & in_message) != 0) add_message(*in, received);
     return spent;
+  }
+  // Counts one more such call that was not timed.  pre: its gap.turn > 0
+  template <unsigned parts>
+  Cell& add_untimed() noexcept {
+    --gap<parts>().turn;
+    Cell& c = *untimed<parts>();
+    c.calls += 1;
+    if constexpr ((parts & sends) != 0) c.bytes_sent += sent;
+    if constexpr ((parts & receives) != 0) c.bytes_received += received;
+    if constexpr ((parts & out_message) != 0) add_message(*out, out_bytes);
+    if constexpr ((parts & in_message) != 0) add_message(*in, received);
+    return c;
   }
   // Not inlined: keeps its registers out of the callers' fast path.
   template <class... Words>
@@ -127,6 +178,7 @@ struct CallCache {
   // When the latest receives were posted, by the lowest bits of their sequence numbers.
   static constexpr std::uint64_t most_posted = 256;
   Ticks posted[most_posted];
+  std::uint64_t random;                                // state of the generator that chooses the calls that are timed
   alignas(2 * sizeof(CachedCall)) CachedCall call[2];  // or more
 
   static CallCache none;  // stays empty; for threads without memory for their own

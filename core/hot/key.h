@@ -43,10 +43,30 @@ inline constexpr Key make_key(std::uint32_t comm, std::uint32_t op, std::uint32_
          Key{region};
 }
 
+// The untimed calls of a cell (hot/untimed.h) are in a cell of their own, whose key has another bin.  Larger sizes are
+// always timed.
+inline constexpr std::uint32_t first_untimed_bin = 65, untimed_null_bin = 125, untimed_sizes = 60;
+
 inline constexpr std::uint32_t comm_of_key(Key k) noexcept { return static_cast<std::uint32_t>(k >> 37) & max_comm; }
 inline constexpr bool noncontiguous_of_key(Key k) noexcept { return ((k >> 62) & 1) != 0; }
 inline constexpr std::uint32_t op_of_key(Key k) noexcept { return static_cast<std::uint32_t>(k >> 27) & 0x3ff; }
 inline constexpr std::uint32_t bin_of_key(Key k) noexcept { return static_cast<std::uint32_t>(k >> 20) & 0x7f; }
+inline constexpr Key with_bin(Key k, std::uint32_t bin) noexcept { return (k & ~(Key{0x7f} << 20)) | (Key{bin} << 20); }
+inline constexpr bool is_untimed(Key k) noexcept {
+  return bin_of_key(k) >= first_untimed_bin && bin_of_key(k) <= untimed_null_bin;
+}
+// Returns the key of the untimed calls; 0: there are none.
+inline constexpr Key untimed_key(Key k) noexcept {
+  const std::uint32_t bin = bin_of_key(k);
+  return bin < untimed_sizes ? with_bin(k, bin + first_untimed_bin)
+         : bin == null_bin   ? with_bin(k, untimed_null_bin)
+                             : 0;
+}
+// Returns the key that the calls have in a profile, timed or not.
+inline constexpr Key timed_key(Key k) noexcept {
+  const std::uint32_t bin = bin_of_key(k);
+  return !is_untimed(k) ? k : with_bin(k, bin == untimed_null_bin ? null_bin : bin - first_untimed_bin);
+}
 inline constexpr std::uint32_t region_of_key(Key k) noexcept { return static_cast<std::uint32_t>(k) & max_region; }
 
 }  // namespace commlens

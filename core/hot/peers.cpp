@@ -73,6 +73,11 @@ void take_received(Thread& thread, const CachedCall& r, Ticks end, int tag) noex
   take_message(thread, *r.in->channel, tag, {r.cell->key, end, thread.current.since});
 }
 
+void take_untimed(Thread& thread, const CachedCall& r) noexcept {
+  thread.current.since = now();
+  take_sent(thread, r, thread.current.since);
+}
+
 void pass_arrival(Thread& thread, const CachedCall& r, unsigned parts, int source, int tag) noexcept {
   if (!matrix_choice.peers || source < 0 || (parts & CachedCall::messages) == 0) return;
   pass_message(thread, Flow::received, comm_of_key(r.cell->key), static_cast<std::uint32_t>(source), tag);
@@ -103,8 +108,10 @@ void count_messages_late(Thread& thread, CachedCall& r, unsigned parts, Key key,
 
 }  // namespace
 
-Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
-                 int source, int tag) noexcept {
+namespace {
+
+Cell* record_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
+                  int source, int tag) noexcept {
   const Ticks since = thread.current.since, spent = end > since ? end - since : 0;
   const Key key = r.cell->key;
   const std::uint32_t region = thread.region();
@@ -119,13 +126,57 @@ Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool 
              (parts & CachedCall::sends) != 0 ? r.sent : 0, (parts & CachedCall::receives) != 0 ? received : 0);
   // A program moves from one region to the next, or back and forth between two.  Every eighth such call updates the
   // cached region, as in slot_to_fill().  The overflow cell has no procedure and is never cached.
-  if (region != uncounted_region && region != r.region && thread.call_cache->is_turn() &&
-      op_of_key(cell->key) == op_of_key(key)) {
+  if ((parts & CachedCall::stays) == 0 && region != uncounted_region && region != r.region &&
+      thread.call_cache->is_turn() && op_of_key(cell->key) == op_of_key(key)) {
     r.cell = cell;
     r.region = region;
+    if ((parts & CachedCall::may_skip) != 0) {
+      (parts & CachedCall::in_message) != 0 ? r.time_all<CachedCall::may_skip | CachedCall::in_message>(cell->calls)
+                                            : r.time_all<CachedCall::may_skip>(cell->calls);
+    }
   }
   count_messages_late(thread, r, parts, make_key(comm_of_key(key), op_of_key(key), bin_of_key(key), region), end,
                       received, source, tag);
+  return cell;
+}
+
+}  // namespace
+
+Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
+                 int source, int tag) noexcept {
+  if ((parts & CachedCall::may_skip) == 0)
+    return record_late(thread, r, parts, end, has_succeeded, received, source, tag);
+  const bool is_in = (parts & CachedCall::in_message) != 0;
+  constexpr unsigned sampled_send = CachedCall::out_message | CachedCall::messages;
+  const bool is_sampled = (parts & sampled_send) == sampled_send && r.out->channel->skips <= 0;
+  const bool is_in_region = (parts & CachedCall::stays) != 0 || r.region == thread.region();
+  Gap& gap = is_in ? r.gap_in : r.gap_out;
+  const bool stands = !is_sampled && is_in_region && gap.turn <= 0;
+  if (is_sampled && is_in_region && gap.turn < 0) ++gap.turn;
+  Cell* const cell = record_late(thread, r, parts, end, has_succeeded, received, source, tag);
+  if (!stands) return cell;
+  is_in ? after_timed<CachedCall::may_skip | CachedCall::in_message>(thread, r, *cell, end)
+        : after_timed<CachedCall::may_skip>(thread, r, *cell, end);
+  return cell;
+}
+
+Cell* count_untimed_late(Thread& thread, CachedCall& r, unsigned parts, bool has_succeeded) noexcept {
+  Gap& gap = (parts & CachedCall::in_message) != 0 ? r.gap_in : r.gap_out;
+  if (gap.turn > 0) --gap.turn;
+  const Ticks end = now();
+  thread.current.since = end;  // of its time, only the end is known
+  const Key key = r.cell->key;
+  const std::uint32_t region = thread.region();
+  if (!has_succeeded) {
+    if ((parts & CachedCall::messages) != 0) stop_messages(comm_of_key(key));
+    const Key failed = make_key(comm_of_key(key), op_of_key(key), 0, region);
+    return record_untimed(thread, failed, thread.current.site, end, 0, 0);
+  }
+  const std::uint64_t sent = (parts & CachedCall::sends) != 0 ? r.sent : 0;
+  const std::uint64_t received = (parts & CachedCall::receives) != 0 ? r.received : 0;
+  Cell* const cell = record_untimed(thread, (key & ~Key{max_region}) | region, r.cell->site, end, sent, received);
+  count_messages_late(thread, r, parts, make_key(comm_of_key(key), op_of_key(key), bin_of_key(key), region), end,
+                      r.received, r.source, 0);
   return cell;
 }
 

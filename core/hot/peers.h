@@ -54,6 +54,7 @@ PeerCell* count_sampled_message(Thread& thread, Flow flow, std::uint32_t comm, i
 // Samples the message that a call like `r` has sent, or received.
 void take_sent(Thread& thread, const CachedCall& r, Ticks end) noexcept;
 void take_received(Thread& thread, const CachedCall& r, Ticks end, int tag) noexcept;
+void take_untimed(Thread& thread, const CachedCall& r) noexcept;  // sent by a call that was not timed
 
 // Counts a message that arrived in a call like `r`, but from another process or with another size.  Updates `r` to that
 // source and size.  Returns false if the region is not counted.
@@ -88,8 +89,60 @@ inline __attribute__((always_inline)) void count_as(Thread& thread, CachedCall& 
     }
   }
 }
+// The same for a call that was not timed; returns the cell that counted it.
+template <unsigned parts>
+inline __attribute__((always_inline)) Cell& count_untimed(Thread& thread, CachedCall& r) noexcept {
+  Cell& cell = r.add_untimed<parts>();
+  constexpr unsigned sampled_send = CachedCall::out_message | CachedCall::messages;
+  if constexpr ((parts & sampled_send) == sampled_send) {
+    if (is_due(*r.out->channel, thread.current.to.tag)) take_untimed(thread, r);
+  }
+  return cell;
+}
+// Decides whether the call that begins goes untimed.  A call whose message is sampled is timed, and so is one in
+// another region than last time, whose cell may have few calls; they belong to no block.
+template <unsigned parts>
+inline __attribute__((always_inline)) bool goes_untimed(const Thread& thread, CachedCall& r) noexcept {
+  if (r.gap<parts>().turn <= 0 || r.region != thread.region()) return false;
+  constexpr unsigned sampled_send = CachedCall::out_message | CachedCall::messages;
+  if constexpr ((parts & sampled_send) == sampled_send) {
+    if (__builtin_expect(r.out->channel->skips <= 0, 0)) return false;
+  }
+  return true;
+}
+// Call after a call that may stand for its block was counted in `counted`.
+template <unsigned parts>
+inline __attribute__((always_inline)) void after_timed(Thread& thread, CachedCall& r, const Cell& counted,
+                                                       Ticks end) noexcept {
+  Gap& gap = r.gap<parts>();
+  if (__builtin_expect(++gap.turn <= 0, 1)) return;
+  const Ticks since = thread.current.since;
+  plan_untimed(thread, r, counted, r.untimed<parts>(), gap, end > since ? end - since : 0);
+}
+// The same as count_as() for a call that may go untimed and was timed.
+template <unsigned parts>
+inline __attribute__((always_inline)) void count_timed(Thread& thread, CachedCall& r, Ticks end) noexcept {
+  thread.mpi += r.add<parts>(thread.current.since, end);
+  constexpr unsigned sampled_send = CachedCall::out_message | CachedCall::messages;
+  if constexpr ((parts & sampled_send) == sampled_send) {
+    if (is_due(*r.out->channel, thread.current.to.tag)) {  // stands for itself
+      if (r.gap<parts>().turn < 0) ++r.gap<parts>().turn;  // one of the first calls, which are all timed
+      return take_sent(thread, r, end);
+    }
+  }
+  after_timed<parts>(thread, r, *r.cell, end);
+}
+// False if a callback has changed the region, if this thread has something else to do now, or if the entry is of
+// another call by now.
+template <unsigned parts>
+inline __attribute__((always_inline)) bool is_as_decided(const Thread& thread, CachedCall& r) noexcept {
+  return r.region == thread.region() && !thread.is_due(thread.current.since) && r.gap<parts>().turn > 0;
+}
+// The same as count_late() for a call that was not timed.
+Cell* count_untimed_late(Thread& thread, CachedCall& r, unsigned parts, bool has_succeeded) noexcept;
+
 // The same without these preconditions; returns the cell that counted the call.  If the region differs from that of
-// `r`, every eighth call moves `r` to the new region.
+// `r`, every eighth call moves `r` to the new region.  If it may go untimed, also what after_timed() does.
 Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
                  int source, int tag) noexcept;
 // The same for a procedure that is sampled.  Ends the call, and returns `rc`.

@@ -37,6 +37,17 @@ Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent
   return add(thread, cell, key, spent, sent, received);
 }
 
+Cell* record_untimed(Thread& thread, Key key, Site site, Ticks end, std::uint64_t sent,
+                     std::uint64_t received) noexcept {
+  if (thread.is_due(end)) slice_ended(thread, key, 0);
+  const Key untimed = untimed_key(key);
+  Cell* const cell = find_cell(thread.table, untimed != 0 ? untimed : key, site);
+  cell->calls += 1;
+  cell->bytes_sent += sent;
+  cell->bytes_received += received;
+  return cell;
+}
+
 CachedCall* slot_to_fill(Thread& thread, CachedCall& place, CachedCall* same, std::uint64_t freed) noexcept {
   CallCache& call_cache = *thread.call_cache;
   if (&call_cache == &CallCache::none) return nullptr;

@@ -54,12 +54,14 @@ struct Partner {
 // The call in progress, for tools that inspect a process that hangs or was killed.  The call has ended if `outermost`
 // of its thread is null.
 struct CurrentCall {
-  enum CommBy : std::uint16_t { nothing, handle, index };
+  enum CommBy : std::uint8_t { nothing, handle, index };
   std::uint64_t comm;  // the communicator: the bits of its handle, or its index
   Ticks since;
   Site site;
   std::uint16_t op;
   CommBy comm_by;  // meaning of `comm`
+  // 1: `since` is the begin of an earlier call, plus one tick for each call after it, so that it identifies the call.
+  std::uint8_t is_untimed;
   // As the application passed them.  Valid if `op` has them (OpFacts::partners); other calls leave those of an earlier
   // one here.
   Partner to, from;
@@ -67,12 +69,13 @@ struct CurrentCall {
 
 // One by one, because an aggregate would clear the partners.
 inline void begin_call(CurrentCall& call, std::uint64_t comm, Ticks since, Site site, std::uint32_t op,
-                       CurrentCall::CommBy comm_by) noexcept {
+                       CurrentCall::CommBy comm_by, bool is_untimed = false) noexcept {
   call.comm = comm;
   call.since = since;
   call.site = site;
   call.op = static_cast<std::uint16_t>(op);
   call.comm_by = comm_by;
+  call.is_untimed = is_untimed ? 1 : 0;
 }
 
 // What the address of a frame leads to: the frame pointer of the caller, and the return address.  Compilers for x86-64
@@ -206,6 +209,17 @@ void slice_ended(Thread& thread, Key key, Ticks spent) noexcept;
 // pre:  `thread` is the calling one.
 // post: exactly one cell has calls + 1, so the sum over all cells is always the number of record() calls.
 Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept;
+
+// The same for a call that was not timed, and that ends at `end`: it is counted in the cell of the untimed calls of
+// `key`.
+Cell* record_untimed(Thread& thread, Key key, Site site, Ticks end, std::uint64_t sent,
+                     std::uint64_t received) noexcept;
+
+// Chooses how many calls like `r` go untimed before the next one that is timed, after one that stands for its block,
+// took `spent`, and was counted in `counted`.  Adds the estimate of the time of the others of its block. untimed, gap:
+// of r.  pre: gap.turn > 0, as it was counted up in advance
+void plan_untimed(Thread& thread, const CachedCall& r, const Cell& counted, Cell*& untimed, Gap& gap,
+                  Ticks spent) noexcept;
 
 // Returns the slot of the call cache for a call that missed: `place` or the slot beside it; `same` if that entry
 // differs only in its region; null: do not cache it this time.  pre: `freed` is HandleMap::freed.

@@ -59,6 +59,7 @@ bool prepare_counting() noexcept try {
   choose_dialect(options().text(Option::pcontrol));
   open_arena(options().text(Option::arena_dir));
   choose_events(options().text(Option::counters));
+  if (options().text(Option::clock) == "every" || counts_events()) timed_first = time_every_call;
   if (options().on(Option::paused)) pause_counting();
   is_prepared = true;
   return true;

@@ -212,7 +212,7 @@ void add_thread(Text& line, const Registry& registry, const ThreadState& thread_
     add_partner(line, " to ", partners.to);
     add_partner(line, " from ", partners.from);
   }
-  line << (thread_state.is_inside ? " for " : ", which began ");
+  line << (!thread_state.is_inside ? ", which began " : current.is_untimed != 0 ? " for at most " : " for ");
   add_seconds(line, scale.ns(report_time > current.since ? report_time - current.since : 0));
   if (!thread_state.is_inside) line << " ago";
 }

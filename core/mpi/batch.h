@@ -88,7 +88,7 @@ class Batch {
   void finish(int i, const MPI_Status* status, bool succeeded = true) noexcept {
     if (i >= 0 && i < n_) finish_known(i, status, succeeded);
   }
-  void finish_known(int i, const MPI_Status* status, bool succeeded = true) noexcept {
+  __attribute__((always_inline)) void finish_known(int i, const MPI_Status* status, bool succeeded = true) noexcept {
     const RequestTable::Found f = found_[i];
     if (f.payload == 0) return;
     constexpr Payload expects_bytes = RequestFlag::receives | RequestFlag::active;

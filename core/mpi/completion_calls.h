@@ -73,10 +73,9 @@ int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Sta
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
   const std::uint32_t comm = batch.comm();
-  call.start_under(comm);
+  call.start_unwaiting(comm);
   const int rc = next(request, flag, used);
-  call.stop();
-  call.count_under(comm);
+  call.count_unwaiting(comm);
   if (rc != MPI_SUCCESS) {
     batch.finish_failed(rc, nullptr);
   } else if (*flag != 0) {
@@ -86,8 +85,22 @@ int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Sta
   return rc;
 }
 
+// Begins and ends the call `next()`, which waits or not.
+template <bool waits, class Next>
+__attribute__((always_inline)) inline int counted(Call& call, std::uint32_t comm, Next next) {
+  waits ? call.start_under(comm) : call.start_unwaiting(comm);
+  const int rc = next();
+  if (!waits) {
+    call.count_unwaiting(comm);
+    return rc;
+  }
+  call.stop();
+  call.count_under(comm);
+  return rc;
+}
+
 // MPI_Waitall and MPI_Testall, which only differ in the flag.
-template <class CallNext, class Done>
+template <bool waits, class CallNext, class Done>
 __attribute__((always_inline)) inline int complete_all(CallNext call_next, Done done, Op op, Site caller, int count,
                                                        MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
   Call call(op, caller);
@@ -98,10 +111,7 @@ __attribute__((always_inline)) inline int complete_all(CallNext call_next, Done 
   MPI_Status* const used =
       array_of_statuses == MPI_STATUSES_IGNORE && batch.receives() ? batch.statuses() : array_of_statuses;
   const std::uint32_t comm = batch.comm();
-  call.start_under(comm);
-  const int rc = call_next(used);
-  call.stop();
-  call.count_under(comm);
+  const int rc = counted<waits>(call, comm, [&] { return call_next(used); });
   if (rc == MPI_SUCCESS && done()) {
     for (int i = 0; i < batch.size(); ++i) batch.finish_known(i, status_at(used, i));
     batch.finish_shared(batch.shared());
@@ -113,19 +123,19 @@ __attribute__((always_inline)) inline int complete_all(CallNext call_next, Done 
 
 template <class Next>
 int waitall(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
-  return complete_all([&](MPI_Status* statuses) { return next(count, array_of_requests, statuses); },
-                      [] { return true; }, op, caller, count, array_of_requests, array_of_statuses);
+  return complete_all<true>([&](MPI_Status* statuses) { return next(count, array_of_requests, statuses); },
+                            [] { return true; }, op, caller, count, array_of_requests, array_of_statuses);
 }
 
 template <class Next>
 int testall(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests, int* flag,
             MPI_Status* array_of_statuses) {
-  return complete_all([&](MPI_Status* statuses) { return next(count, array_of_requests, flag, statuses); },
-                      [&] { return *flag != 0; }, op, caller, count, array_of_requests, array_of_statuses);
+  return complete_all<false>([&](MPI_Status* statuses) { return next(count, array_of_requests, flag, statuses); },
+                             [&] { return *flag != 0; }, op, caller, count, array_of_requests, array_of_statuses);
 }
 
 // MPI_Waitany and MPI_Testany.
-template <class CallNext, class Done>
+template <bool waits, class CallNext, class Done>
 int complete_any(CallNext call_next, Done done, Op op, Site caller, int count, MPI_Request* array_of_requests,
                  int* index, MPI_Status* status) {
   Call call(op, caller);
@@ -134,10 +144,7 @@ int complete_any(CallNext call_next, Done done, Op op, Site caller, int count, M
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
   const std::uint32_t comm = batch.comm();
-  call.start_under(comm);
-  const int rc = call_next(used);
-  call.stop();
-  call.count_under(comm);
+  const int rc = counted<waits>(call, comm, [&] { return call_next(used); });
   if (rc != MPI_SUCCESS) {
     batch.finish_failed(rc, nullptr);
   } else if (done() && *index != MPI_UNDEFINED && batch.size() != 0) {
@@ -152,21 +159,21 @@ int complete_any(CallNext call_next, Done done, Op op, Site caller, int count, M
 
 template <class Next>
 int waitany(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests, int* index, MPI_Status* status) {
-  return complete_any([&](MPI_Status* s) { return next(count, array_of_requests, index, s); }, [] { return true; }, op,
-                      caller, count, array_of_requests, index, status);
+  return complete_any<true>([&](MPI_Status* s) { return next(count, array_of_requests, index, s); },
+                            [] { return true; }, op, caller, count, array_of_requests, index, status);
 }
 
 template <class Next>
 int testany(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests, int* index, int* flag,
             MPI_Status* status) {
-  return complete_any([&](MPI_Status* s) { return next(count, array_of_requests, index, flag, s); },
-                      [&] { return *flag != 0; }, op, caller, count, array_of_requests, index, status);
+  return complete_any<false>([&](MPI_Status* s) { return next(count, array_of_requests, index, flag, s); },
+                             [&] { return *flag != 0; }, op, caller, count, array_of_requests, index, status);
 }
 
 // MPI_Waitsome and MPI_Testsome.
-template <class Next>
-int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_requests, int* outcount,
-             int* array_of_indices, MPI_Status* array_of_statuses) {
+template <bool waits, class Next>
+int complete_some(Next next, Op op, Site caller, int incount, MPI_Request* array_of_requests, int* outcount,
+                  int* array_of_indices, MPI_Status* array_of_statuses) {
   Call call(op, caller);
   if (call.nested()) {
     return complete_in_callback(
@@ -177,10 +184,8 @@ int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
   MPI_Status* const used =
       array_of_statuses == MPI_STATUSES_IGNORE && batch.receives() ? batch.statuses() : array_of_statuses;
   const std::uint32_t comm = batch.comm();
-  call.start_under(comm);
-  const int rc = next(incount, array_of_requests, outcount, array_of_indices, used);
-  call.stop();
-  call.count_under(comm);
+  const int rc =
+      counted<waits>(call, comm, [&] { return next(incount, array_of_requests, outcount, array_of_indices, used); });
   const bool some_failed = Batch::in_status(rc);
   if (rc != MPI_SUCCESS && !some_failed) {
     batch.finish_failed(rc, nullptr);
@@ -200,9 +205,17 @@ int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
 }
 
 template <class Next>
+int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_requests, int* outcount,
+             int* array_of_indices, MPI_Status* array_of_statuses) {
+  return complete_some<true>(next, op, caller, incount, array_of_requests, outcount, array_of_indices,
+                             array_of_statuses);
+}
+
+template <class Next>
 int testsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_requests, int* outcount,
              int* array_of_indices, MPI_Status* array_of_statuses) {
-  return waitsome(next, op, caller, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return complete_some<false>(next, op, caller, incount, array_of_requests, outcount, array_of_indices,
+                              array_of_statuses);
 }
 
 }  // namespace hand

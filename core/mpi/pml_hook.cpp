@@ -116,7 +116,7 @@ Caller started_by(std::uint64_t comm, int tag, std::uint32_t index, Caller known
     s.next = i + 1;
     s.comm = comm;
     s.tag = tag;
-    return {op, sequence_of(payload), size_of_bin(bin_of_key(key))};
+    return {op, sequence_of(payload), size_of_bin(bin_of_key(timed_key(key)))};
   }
   return known;
 }
@@ -129,7 +129,7 @@ Caller pending(std::uint32_t index) noexcept {
     const std::uint32_t op = op_of_key(maker.key);
     if ((payload & RequestFlag::active) == 0 || comm_of_key(maker.key) != index || op >= std::size(kinds)) return false;
     if (kinds[op] != Kind::collective && kinds[op] != Kind::other) return false;
-    const Caller caller{op, sequence_of(payload), size_of_bin(bin_of_key(maker.key))};
+    const Caller caller{op, sequence_of(payload), size_of_bin(bin_of_key(timed_key(maker.key)))};
     const Taken call = make_taken(index, caller);
     for (const std::atomic<Taken>& t : taken) {
       if (call_of(t.load(std::memory_order_relaxed)) == call) return false;

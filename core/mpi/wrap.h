@@ -334,15 +334,49 @@ class Call {
     }
     r.sent = v.sent;
     r.received = v.received;
+    if constexpr ((parts & CachedCall::may_skip) != 0) r.time_all<parts>(cell.calls);
     r.out_bytes = v.shape == Flow::count ? v.sent : v.exchanged;
     r.freed = freed_;  // if something was freed meanwhile, the entry is invalid already
   }
   // Counts a call without a volume, in the cells of an equal call if there is one.
+  template <unsigned parts = CachedCall::nothing>
   COMMLENS_IN_REGISTERS void count_under(std::uint32_t comm) noexcept {
     if (comm != 0) {
-      if (CachedCall* const again = find_cached(comm)) return count<CachedCall::nothing>(*again);
+      if (CachedCall* const again = find_cached(comm)) return count<parts>(*again);
     }
-    cache<CachedCall::nothing>(record(comm, Volume{}), Volume{});
+    cache<parts>(record(comm, Volume{}), Volume{});
+  }
+  // The same as start_under() and, after MPI, stop() and count_under(), for a call that cannot wait.
+  void start_unwaiting(std::uint32_t comm) noexcept {
+    if (comm != 0) {
+      const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
+      CachedCall* const r = thread_.call_cache->find(site_, CachedCall::subject_of(op_, comm), freed);
+      if (r != nullptr && r->region == thread_.region()) decided_ = r;
+      if (decided_ != nullptr && goes_untimed<CachedCall::may_skip>(thread_, *r)) {
+        is_untimed_ = true;
+        thread_.call = 0;
+        return begin_call(thread_.current, comm, thread_.current.since + 1, site_, op_, CurrentCall::index, true);
+      }
+    }
+    start_under(comm);
+  }
+  void count_unwaiting(std::uint32_t comm) noexcept {
+    constexpr unsigned parts = CachedCall::may_skip;
+    if (is_untimed_) {
+      if (__builtin_expect(is_as_decided<parts>(thread_, *decided_), 1)) {
+        count_untimed<parts>(thread_, *decided_);
+      } else {
+        count_untimed_late(thread_, *decided_, parts, true);
+      }
+      return;
+    }
+    stop();
+    if (decided_ == nullptr) return count_under<parts>(comm);
+    if (__builtin_expect(decided_->region == thread_.region() && !thread_.is_due(end_), 1)) {
+      count_timed<parts>(thread_, *decided_, end_);
+    } else {
+      count_late(thread_, *decided_, parts | CachedCall::stays, end_, true, 0, -1, 0);
+    }
   }
 
   COMMLENS_IN_REGISTERS Cell& record(std::uint32_t comm, const Volume& v) noexcept {
@@ -469,99 +503,12 @@ class Call {
   Site site_;  // until the call begins; then Thread::current has it, and no register is needed
   std::uint64_t freed_ = 0;
   Ticks end_ = 0;
-  CachedCall* cached_ = nullptr;  // the cache entry for this call; null: not cached
-  Stratum* stratum_ = nullptr;    // null: not sampled
+  CachedCall* cached_ = nullptr;   // the cache entry for this call; null: not cached
+  CachedCall* decided_ = nullptr;  // the cache entry for this call, which goes untimed or stands for its block
+  bool is_untimed_ = false;
+  Stratum* stratum_ = nullptr;  // null: not sampled
   OperationOf operation_;
   PeerCell *out_ = nullptr, *in_ = nullptr;
-};
-
-// A plain call that is in the call cache.  Calls no function before MPI, so that the arguments stay in their registers.
-// After MPI it needs only the cache entry.
-template <unsigned parts, bool by_path>
-class CachedPath {
- public:
-  template <class... Words>
-  __attribute__((always_inline)) CachedPath(Op op, Site caller, std::uint64_t object, Words... words) noexcept
-      : thread_(current_thread), site_(caller) {
-    asm volatile(".cfi_personality 0x1b, commlens_personality");
-    if (__builtin_expect(!is_plain_call(thread_), 0)) return;
-    Site site = caller;
-    if constexpr (by_path) {
-      const KnownPath* const known = thread_->paths->find(caller, static_cast<const char*>(__builtin_frame_address(0)));
-      if (__builtin_expect(known == nullptr, 0)) return;
-      site = known->path;
-    }
-    const std::uint64_t subject = CachedCall::subject_of(op, object);
-    const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
-    cached_ = thread_->call_cache->find(site, subject, freed, words...);
-  }
-  bool is_cached() const noexcept { return __builtin_expect(cached_ != nullptr, 1); }
-
-  __attribute__((always_inline)) void start_in(Op op, MPI_Comm comm) noexcept {
-    begin(op, bits(comm), CurrentCall::handle);
-  }
-  __attribute__((always_inline)) void start_under_comm(Op op) noexcept {
-    begin(op, comm_of_key(cached_->cell->key), CurrentCall::index);
-  }
-  __attribute__((always_inline)) void send_to(int rank, int tag) noexcept { thread_->current.to = {rank, tag}; }
-  __attribute__((always_inline)) void receive_from(int rank, int tag) noexcept { thread_->current.from = {rank, tag}; }
-  __attribute__((always_inline)) void send_tag(int tag) noexcept { thread_->current.to.tag = tag; }
-  // Counts the call and returns its cell.
-  COMMLENS_IN_REGISTERS Cell& count(int rc) noexcept {
-    const Ticks end = time_stamp();
-    Cell* cell = cached_->cell;
-    if (__builtin_expect(rc == MPI_SUCCESS && is_as_cached(end), 1)) {
-      count_as<parts>(*thread_, *cached_, end);
-    } else {
-      cell = count_late(*thread_, *cached_, parts, end, rc == MPI_SUCCESS, cached_->received, cached_->source, 0);
-    }
-    thread_->outermost = nullptr;
-    return *cell;
-  }
-  // The same for a procedure that is sampled; returns `rc`.  What is rare is in functions that return it, too: the
-  // wrapper ends with a jump to them, and need not save registers for a call.
-  COMMLENS_IN_REGISTERS int count_sampled(int rc) noexcept {
-    const Ticks end = time_stamp();
-    if (__builtin_expect(rc != MPI_SUCCESS || !is_as_cached(end), 0)) {
-      return count_sampled_late(rc, *thread_, *cached_, parts, end, rc == MPI_SUCCESS);
-    }
-    count_as<parts>(*thread_, *cached_, end);
-    thread_->outermost = nullptr;
-    if (is_due(*cached_->stratum)) return sample_counted(rc, *thread_, *cached_, end);
-    return rc;
-  }
-  COMMLENS_IN_REGISTERS void count(int rc, const StatusFor& status) noexcept {
-    const Ticks end = time_stamp();
-    if (__builtin_expect(rc == MPI_SUCCESS && is_as_cached(end), 1)) {
-      count_as<parts>(*thread_, *cached_, end, status.received(), status.source(), status.tag());
-    } else if (rc == MPI_SUCCESS) {
-      count_late(*thread_, *cached_, parts, end, true, status.received(), status.source(), status.tag());
-    } else {
-      count_late(*thread_, *cached_, parts, end, false, 0, -1, 0);
-    }
-    thread_->outermost = nullptr;
-  }
-  COMMLENS_IN_REGISTERS void remember(MPI_Request request, Cell& maker, Payload flags) noexcept {
-    commlens::remember(*thread_, request, maker, flags);
-  }
-  COMMLENS_IN_REGISTERS void remember_operation(MPI_Request request, Cell& maker, Payload flags) noexcept {
-    commlens::remember_operation(*thread_, request, maker, flags,
-                                 {cached_->operations, static_cast<std::uint32_t>(cached_->source)});
-  }
-
- private:
-  // False if a callback has changed the region, or if this thread has something else to do now, for example because
-  // another thread has paused counting.
-  bool is_as_cached(Ticks end) const noexcept { return cached_->region == thread_->region() && !thread_->is_due(end); }
-  __attribute__((always_inline)) void begin(Op op, std::uint64_t comm, CurrentCall::CommBy comm_by) noexcept {
-    thread_->call_cache->look_ahead(*cached_);
-    thread_->enter(static_cast<char*>(__builtin_frame_address(0)));
-    begin_call(thread_->current, comm, time_stamp(), by_path ? cached_->site : site_, op, comm_by);
-  }
-
-  Thread* const thread_;
-  const Site site_;
-  CachedCall* cached_ = nullptr;
 };
 
 }  // namespace commlens

@@ -109,6 +109,7 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
     fill_ranks(db, profile, phases, gap);
     fill_regions(db, profile);
     fill_threads(db, profile);
+    fill_untimed(db, profile);
     fill_peers(db, profile);
     fill_waiting(db, profile);
   });
@@ -149,6 +150,7 @@ Stored store(const Profile& profile, const Meta& meta, const std::string& name, 
     fill_ranks(db, profile, phases, gap);
     fill_regions(db, profile);
     fill_threads(db, profile);
+    fill_untimed(db, profile);
     fill_peers(db, profile);
     fill_waiting(db, profile);
     fill_sampled(db, profile);

@@ -54,10 +54,11 @@ Text posted_name(Flow flow) {
 }
 
 const char* name_of(Profile::Counter counter) {
-  constexpr const char* names[] = {
-      "calls",          "time_ns",     "time_min_ns",  "time_max_ns",  "bytes_sent",  "bytes_received", "noncontiguous",
-      "init_ns",        "app_ns",      "mpi_ns",       "outside_ns",   "threads",     "lost_calls",     "own_init_ns",
-      "own_collect_ns", "own_call_ns", "own_calls_ns", "exclusive_ns", "own_wait_ns", "cpu_ns",         "preempted"};
+  constexpr const char* names[] = {"calls",          "time_ns",       "time_min_ns",  "time_max_ns",  "bytes_sent",
+                                   "bytes_received", "noncontiguous", "untimed",      "init_ns",      "app_ns",
+                                   "mpi_ns",         "outside_ns",    "threads",      "lost_calls",   "own_init_ns",
+                                   "own_collect_ns", "own_call_ns",   "own_calls_ns", "exclusive_ns", "own_wait_ns",
+                                   "cpu_ns",         "preempted"};
   static_assert(std::size(names) == static_cast<std::size_t>(Profile::Counter::preempted) + 1);
   return names[static_cast<std::size_t>(counter)];
 }

@@ -35,6 +35,7 @@ void fill_ranks(Database& db, const Profile& profile, const Phases& phases, Gap&
 void fill_regions(Database& db, const Profile& profile);
 void fill_peers(Database& db, const Profile& profile);
 void fill_threads(Database& db, const Profile& profile);
+void fill_untimed(Database& db, const Profile& profile);
 
 // Fill the tables about waiting in collectives: with rows per rank, and with rows per kind of call.
 void fill_waiting(Database& db, const Profile& profile);

@@ -2,6 +2,7 @@
 #include "core/profile/profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <tuple>
@@ -171,6 +172,8 @@ void Profile::read_cells(WireReader& in, RankData& data) {
     row.bytes_sent = in.number();
     row.bytes_received = in.number();
     row.noncontiguous = in.number();
+    row.untimed = in.number();
+    row.time_error = in.number();
     data.cells.emplace_back(key, row);
   }
 }
@@ -250,8 +253,9 @@ void Profile::add_cells(RankData& data) {
       continue;
     }
     Row& sum = rows[place->second];
-    add_calls(sum, row);
+    add_calls_and_untimed(sum, row);
     sum.noncontiguous += row.noncontiguous;
+    sum.time_error = static_cast<Ns>(std::ceil(std::hypot(sum.time_error, row.time_error)));
   }
 }
 

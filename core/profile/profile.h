@@ -35,6 +35,8 @@ class Profile : public Catalogue {
     Ns time, time_min, time_max;
     std::uint64_t bytes_sent, bytes_received;
     std::uint64_t noncontiguous;  // calls
+    std::uint64_t untimed;        // calls
+    Ns time_error;                // standard error of `time`
   };
 
   // The last call of a thread when its arena was read; only for processes that had not finalised.
@@ -105,6 +107,7 @@ class Profile : public Catalogue {
     std::uint64_t calls;
     Ns time, time_min, time_max;
     std::uint64_t bytes_sent, bytes_received;
+    std::uint64_t untimed;  // calls
   };
   struct ThreadRegion {
     std::uint32_t region;  // index
@@ -172,6 +175,7 @@ class Profile : public Catalogue {
     bytes_sent,
     bytes_received,
     noncontiguous,
+    untimed,
     init,
     app,
     mpi,

@@ -36,8 +36,10 @@ void Summary::add_run(const Profile::Rank& rank) {
     add(Counter::cpu, facts.use->cpu);
     add(Counter::preempted, facts.use->preempted);
   }
-  // With several threads, the time in MPI may exceed the elapsed time.
-  if (facts.app_ns >= rank.mpi_ns) add(Counter::outside, facts.app_ns - rank.mpi_ns);
+  // With several threads, the time in MPI may exceed the elapsed time; with one, an estimate of it may.
+  if (facts.app_ns >= rank.mpi_ns || facts.threads <= 1) {
+    add(Counter::outside, facts.app_ns - std::min(facts.app_ns, rank.mpi_ns));
+  }
   add(Counter::threads, static_cast<std::uint64_t>(facts.threads));
   add(Counter::calls, rank.calls);
   add(Counter::lost_calls, rank.lost_calls);
@@ -48,6 +50,23 @@ void Summary::add_run(const Profile::Rank& rank) {
   add(Counter::own_calls, facts.own_call_ns * rank.calls);
   nodes_.insert(facts.node);
 }
+
+namespace {
+
+void add_row(std::map<Counter, Spread>& counters, const Profile::Row& row, int rank) {
+  const std::pair<Counter, std::uint64_t> of_row[] = {{Counter::calls, row.calls},
+                                                      {Counter::time, row.time},
+                                                      {Counter::bytes_sent, row.bytes_sent},
+                                                      {Counter::bytes_received, row.bytes_received},
+                                                      {Counter::noncontiguous, row.noncontiguous},
+                                                      {Counter::untimed, row.untimed}};
+  for (const auto& [counter, value] : of_row) counters[counter].add(value, rank);
+  if (row.calls == row.untimed) return;
+  counters[Counter::time_min].add(row.time_min, rank);
+  counters[Counter::time_max].add(row.time_max, rank);
+}
+
+}  // namespace
 
 Summary::Summary(const Profile& profile) {
   for (const Profile::Rank& rank : profile.ranks) add_run(rank);
@@ -73,14 +92,7 @@ Summary::Summary(const Profile& profile) {
     }
     Line& line = lines_[{About::key, comm, op, bin, region, site}];
     line.comm = comm;
-    const std::pair<Counter, std::uint64_t> counters[] = {{Counter::calls, row.calls},
-                                                          {Counter::time, row.time},
-                                                          {Counter::time_min, row.time_min},
-                                                          {Counter::time_max, row.time_max},
-                                                          {Counter::bytes_sent, row.bytes_sent},
-                                                          {Counter::bytes_received, row.bytes_received},
-                                                          {Counter::noncontiguous, row.noncontiguous}};
-    for (const auto& [counter, value] : counters) line.counters[counter].add(value, rank);
+    add_row(line.counters, row, rank);
   }
   std::map<Identity, Profile::RegionRow> regions;
   for (const Profile::RegionRow& row : profile.region_rows) {
@@ -96,7 +108,7 @@ Summary::Summary(const Profile& profile) {
     line.counters[Counter::time].add(sum.time, rank);
     line.counters[Counter::exclusive].add(sum.time - sum.nested, rank);
     line.counters[Counter::mpi].add(sum.mpi, rank);
-    if (sum.time >= sum.mpi) line.counters[Counter::outside].add(sum.time - sum.mpi, rank);
+    line.counters[Counter::outside].add(sum.time - std::min(sum.time, sum.mpi), rank);
   }
   oddities_ = profile.oddities;
   for (const auto& [about, entry] : sums) {

@@ -27,7 +27,7 @@ void Profile::read_threads(WireReader& in, RankData& data) {
       row.thread = thread.thread;
       const std::uint64_t cell = in.number();
       for (std::uint64_t* const field :
-           {&row.calls, &row.time, &row.time_min, &row.time_max, &row.bytes_sent, &row.bytes_received})
+           {&row.calls, &row.time, &row.time_min, &row.time_max, &row.bytes_sent, &row.bytes_received, &row.untimed})
         *field = in.number();
       data.thread_cells.emplace_back(cell, row);
     }
@@ -53,7 +53,7 @@ void Profile::add_threads(RankData& data, const std::vector<std::uint32_t>& regi
     if (is_first) {
       thread_cells.push_back(row);
     } else {
-      add_calls(thread_cells[place->second], row);
+      add_calls_and_untimed(thread_cells[place->second], row);
     }
   }
   for (ThreadRegion& row : data.thread_regions) {

@@ -25,7 +25,18 @@ void subtract_counters(Counters& now, const Counters& before) {
   now.bytes_received = rest(now.bytes_received, before.bytes_received);
 }
 
-bool is_empty(const Cell& cell) { return (cell.calls | cell.time | cell.bytes_sent | cell.bytes_received) == 0; }
+// The first and the last block of the time between may be incomplete: what the variance has for the whole run covers
+// only the last one.
+void subtract_cell(CountedCell& now, const CountedCell& before) {
+  constexpr double largest_block = 64;
+  const double each = now.calls == 0 ? 0 : static_cast<double>(now.time) / static_cast<double>(now.calls);
+  subtract_counters(now, before);
+  now.untimed = std::min(rest(now.untimed, before.untimed), now.calls);
+  now.variance = rest(now.variance, before.variance);
+  if (now.untimed != 0) now.variance += largest_block * each * largest_block * each / 2;
+}
+
+bool is_empty(const CountedCell& cell) { return (cell.calls | cell.time | cell.bytes_sent | cell.bytes_received) == 0; }
 
 bool is_empty(const DatatypeSum& sum) { return (sum.calls | sum.time | sum.bytes_sent | sum.bytes_received) == 0; }
 
@@ -133,7 +144,7 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
   if (now.cleared() != before.cleared()) return;
   Counted& counted = now.counted();
   const Counted& earlier = before.counted();
-  subtract_each(counted.cells, earlier.cells, subtract_counters<Cell>);
+  subtract_each(counted.cells, earlier.cells, subtract_cell);
   subtract_each(counted.datatypes.sums, earlier.datatypes.sums, subtract_counters<DatatypeSum>);
   subtract_each(counted.regions.times, earlier.regions.times, subtract_sum);
   subtract_each(counted.regions.loops, earlier.regions.loops, subtract_bins);
@@ -143,7 +154,7 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
     // A thread that began while the earlier snapshot was read may have its cells there among those of the others: then
     // it keeps them here, too.
     if (found == earlier.threads.end()) continue;
-    subtract_each(thread.cells, found->second.cells, subtract_counters<Cell>);
+    subtract_each(thread.cells, found->second.cells, subtract_cell);
     subtract_each(thread.regions.times, found->second.regions.times, subtract_sum);
   }
   subtract_series(counted.regions, earlier.regions);

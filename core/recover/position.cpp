@@ -88,7 +88,8 @@ Ticks Reader::take_position(std::uint32_t number, const Thread& thread, std::uin
 Ticks Reader::take_open_call(std::uint32_t number, const Thread& thread, const Position& position) {
   const std::uint32_t region = copy_of<std::uint32_t>(&thread.counting_region);
   const bool has_ended = *reinterpret_cast<const unsigned char*>(&thread.has_ended) != 0;
-  if (region == uncounted_region || has_ended || position.op == op::unknown) return 0;
+  const bool is_begin_known = *reinterpret_cast<const unsigned char*>(&thread.current.is_untimed) == 0;
+  if (region == uncounted_region || has_ended || position.op == op::unknown || !is_begin_known) return 0;
   const Ticks begin = std::max(counted_until(position.since), forgotten_), end = counted_until(last_seen_);
   const Key key = known(make_key(position.comm, position.op, 0, region & max_region));
   if (key == 0 || end <= begin || end - begin >= beyond_all) return 0;
@@ -99,7 +100,7 @@ Ticks Reader::take_open_call(std::uint32_t number, const Thread& thread, const P
   CountedThread* const own = thread_of(number);
   add_cell_to(counted_, own, open);
   const auto extend = [&open](Cells& cells) {
-    Cell& sum = cells[{open.key, open.site}];
+    CountedCell& sum = cells[{open.key, open.site}];
     sum.time_max = std::max(sum.time_max, open.time);
   };
   extend(counted_.cells);

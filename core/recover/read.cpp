@@ -260,11 +260,13 @@ void Reader::take_clocks(const Header& header) {
 void Reader::take_cell(Cell cell, std::uint32_t thread) {
   if (!is_reported(cell)) return;
   // Cells never have the key of a region; only slices have.
-  cell.key = is_of_region(cell.key) ? 0 : known(cell.key);
+  const bool is_of_untimed = is_untimed(cell.key);
+  cell.key = is_of_region(cell.key) ? 0 : known(timed_key(cell.key));
   if (cell.key == 0 || !is_counted(cell)) {
     is_damaged_ = true;
     return;
   }
+  if (is_of_untimed) cell.key = untimed_key(cell.key);
   if (datatypes_of(cell.site) >= counted_.datatypes.combinations.size()) {
     is_damaged_ = true;
     cell.site = without_datatypes(cell.site);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,10 +22,19 @@ namespace {
 
 void add_cell_to(Cells& cells, const Cell& cell) {
   const Site site = without_datatypes(cell.site);
-  Cell& sum = cells[{cell.key, site}];
-  sum.key = cell.key;
+  const Key key = timed_key(cell.key);
+  CountedCell& sum = cells[{key, site}];
+  sum.key = key;
   sum.site = site;
-  add_calls(sum, cell);
+  if (is_untimed(cell.key)) {
+    sum.untimed += cell.calls;
+    sum.variance += std::ldexp(static_cast<double>(cell.time_max), variance_bits) + static_cast<double>(cell.time_min);
+  } else if (cell.calls != 0) {
+    const bool is_first = sum.calls == sum.untimed;
+    sum.time_min = is_first ? cell.time_min : std::min(sum.time_min, cell.time_min);
+    sum.time_max = std::max(sum.time_max, cell.time_max);
+  }
+  add_counters(sum, cell);
 }
 
 }  // namespace

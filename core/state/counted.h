@@ -62,7 +62,18 @@ struct Position {
   CallPartners partners;
 };
 
-using Cells = std::map<std::pair<Key, Site>, Cell>;
+// The counters of all calls with one key and call site.
+struct CountedCell {
+  Key key = 0;
+  Site site = 0;
+  std::uint64_t calls = 0;
+  Ticks time = 0;                    // if calls were not timed, an estimate
+  Ticks time_min = 0, time_max = 0;  // of the calls that were timed
+  std::uint64_t bytes_sent = 0, bytes_received = 0;
+  std::uint64_t untimed = 0;  // calls that were not timed (hot/untimed.h)
+  double variance = 0;        // of `time`, in ticks^2
+};
+using Cells = std::map<std::pair<Key, Site>, CountedCell>;
 
 // The counters of one thread, or of all that are not counted apart (COMMLENS_THREADS=each).
 struct CountedThread {

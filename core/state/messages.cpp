@@ -163,11 +163,20 @@ Channel* channel_of(Thread& thread, PeerKey key, PeerPlace place) noexcept try {
   return &thread.call_cache->no_channel;
 }
 
+namespace {
+
+// A call that was not timed cannot wait: it lasts no time.
+Ticks entered_at(const Thread& thread, Ticks left) noexcept {
+  return thread.current.is_untimed != 0 ? left : thread.current.since;
+}
+
+}  // namespace
+
 void take_message(Thread& thread, Channel& channel, int tag, const MessageCall& call) noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
   const bool is_chosen = is_sampled(channel) && is_chosen_message(channel.seed, channel.level, channel.next);
   if (is_chosen && thread.region() != uncounted_region) {
-    append(channel, {channel.next, thread.current.since, call.left, call.posted, call.key, tag,
+    append(channel, {channel.next, entered_at(thread, call.left), call.left, call.posted, call.key, tag,
                      channel.tags - static_cast<std::uint32_t>(tag)});
   }
   advance(channel);
@@ -249,7 +258,7 @@ void end_operation(Thread& thread, std::uint64_t request, Key call, Ticks left) 
   const bool is_chosen = is_sampled(channel) && is_chosen_message(channel.seed, channel.level, operation.number);
   if (!is_chosen || thread.region() == uncounted_region) return;
   // A thread may have moved to a core whose counter is slightly behind.
-  const Ticks entered = thread.current.since, started = std::max<Ticks>(1, std::min(operation.started, entered));
+  const Ticks entered = entered_at(thread, left), started = std::max<Ticks>(1, std::min(operation.started, entered));
   append(channel, {operation.number, entered, left, started, call, static_cast<std::int32_t>(operation.flags), 0});
 }
 

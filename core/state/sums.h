@@ -25,4 +25,15 @@ void add_calls(Sum& sum, const One& one) {
   add_counters(sum, one);
 }
 
+// The same if some of the calls were not timed: the shortest and the longest are of those that were.
+template <class Sum, class One>
+void add_calls_and_untimed(Sum& sum, const One& one) {
+  if (one.calls > one.untimed) {
+    sum.time_min = sum.calls == sum.untimed ? one.time_min : std::min(sum.time_min, one.time_min);
+    sum.time_max = std::max(sum.time_max, one.time_max);
+  }
+  add_counters(sum, one);
+  sum.untimed += one.untimed;
+}
+
 }  // namespace commlens

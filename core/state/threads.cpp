@@ -163,6 +163,7 @@ CallCache* new_call_cache(std::uint64_t places) noexcept {
   if (call_cache == nullptr) return nullptr;
   call_cache->mask = (places - 1) * sizeof(CachedCall);
   call_cache->last = call_cache->call;
+  call_cache->random = now() ^ reinterpret_cast<std::uintptr_t>(call_cache);  // different on each rank
   return call_cache;
 }
 

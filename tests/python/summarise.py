@@ -15,7 +15,7 @@ SUMS = ("calls", "time_ns", "bytes_sent", "bytes_received")
 OF_RANKS = (
     *("rank", "cell_row", "slice", "peer", "overhead"),
     *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "metric_series"),
-    *("thread", "thread_cell", "thread_region", "event_count", "datatype_use"),
+    *("thread", "thread_cell", "thread_region", "untimed", "event_count", "datatype_use"),
     *("waiting", "clock", "sampled", "unsplit"),
 )
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)

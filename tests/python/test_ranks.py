@@ -119,6 +119,22 @@ def test_threads_that_overlap_leave_the_time_outside_unknown(tmp_path: Path, run
         assert lines[-1][7:] == ["-", "1", "0", "B", "0", "B", "node0", "SIGKILL"]
 
 
+def test_an_estimated_time_in_mpi_beyond_the_run_leaves_no_time_outside(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=2)
+    for rank in range(2):
+        build.count(1, "MPI_Bcast", rank, 1, 100 * MS)
+    path = build.write(tmp_path / "x.db")
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE rank SET mpi_ns = app_ns + 1000 WHERE rank = 1")
+    connection.commit()
+    connection.close()
+    rows = json.loads(run("ranks", path, "--format", "json").stdout)
+    assert {row["rank"]: row["outside_ns"] for row in rows} == {0: 900 * MS, 1: 0}
+    assert "load balance  50.0 %: average" in run("report", path).stdout
+    useful = run("sql", path, "SELECT rank, useful_ns FROM region_rank WHERE region = 0", "--format", "csv")
+    assert useful.stdout.splitlines()[1:] == [f"0,{900 * MS}", "1,0"]
+
+
 def test_cpu_time_and_preemptions_are_shown_where_they_are_known(tmp_path: Path, run: Run) -> None:
     build = small_builder()
     build.use = {0: (990 * MS, 1234), 1: (0, 0)}  # of the others they are unknown

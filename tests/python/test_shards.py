@@ -18,7 +18,7 @@ BLOCK = 2
 TABLES_OF_RANKS = (
     *("rank", "slice", "peer", "position", "overhead"),
     *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "metric_series", "waiting"),
-    *("thread", "thread_cell", "thread_region", "event_count", "datatype_use"),
+    *("thread", "thread_cell", "thread_region", "untimed", "event_count", "datatype_use"),
 )
 
 
@@ -131,6 +131,7 @@ def test_all_that_is_known_of_regions_is_put_together(marked: Path, tmp_path: Pa
                 "thread",
                 "thread_cell",
                 "thread_region",
+                "untimed",  # test_untimed.py
                 "event_count",  # test_counters.py
             ), table
     (parts / "index.db").unlink()

@@ -25,7 +25,7 @@ class Rule(NamedTuple):
 COMMON = """\
 WITH whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),"""
@@ -49,8 +49,8 @@ RULES = (
         ),
         sql=COMMON + """
      late AS (
-       SELECT rank, app_ns - mpi_ns AS outside FROM run CROSS JOIN rank
-        WHERE is_plain AND most - average >= 0.1 * elapsed AND app_ns - mpi_ns > (most + least) / 2),
+       SELECT rank, MAX(app_ns - mpi_ns, 0) AS outside FROM run CROSS JOIN rank
+        WHERE is_plain AND most - average >= 0.1 * elapsed AND MAX(app_ns - mpi_ns, 0) > (most + least) / 2),
      two AS (
        SELECT COUNT(*) AS late, AVG(outside) AS late_ns, MIN(rank) AS first FROM late),
      both AS (
@@ -169,7 +169,7 @@ SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per
   FROM run CROSS JOIN per_comm JOIN comm ON comm.id = per_comm.comm JOIN op ON op.id = per_comm.op
                                JOIN rank ON rank.rank = per_comm.last
  WHERE comm.kind = 'intra' AND comm.size = callers AND average_ns - per_comm.least >= 0.1 * elapsed
-   AND rank.app_ns - rank.mpi_ns - average < 0.1 * elapsed
+   AND MAX(rank.app_ns - rank.mpi_ns, 0) - average < 0.1 * elapsed
  ORDER BY share DESC LIMIT 1""",
     ),
     Rule(
@@ -577,7 +577,7 @@ SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share
                               JOIN rank ON rank.rank = awaited.rank
  WHERE op.name NOT IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Alltoall', 'MPI_Reduce_scatter_block')
    AND each_ns >= 0.1 * elapsed
-   AND NOT (is_plain AND rank.app_ns - rank.mpi_ns - average >= 0.1 * elapsed)
+   AND NOT (is_plain AND MAX(rank.app_ns - rank.mpi_ns, 0) - average >= 0.1 * elapsed)
  ORDER BY share DESC LIMIT 1""",
     ),
     Rule(
@@ -709,7 +709,7 @@ SELECT 1.0 * CASE WHEN begins_chain THEN all_ns ELSE caused_ns END / total AS sh
            JOIN rank ON rank.rank = late LEFT JOIN work
  WHERE CASE WHEN begins_chain THEN all_ns ELSE caused_ns END - 2 * error_ns >= 0.1 * total
    AND NOT (is_plain AND most - average >= 0.1 * elapsed
-            AND rank.app_ns - rank.mpi_ns > (most + least) / 2)
+            AND MAX(rank.app_ns - rank.mpi_ns, 0) > (most + least) / 2)
    AND late NOT IN (SELECT rank FROM awaited)
    AND (ranks < 8
         OR (SELECT SUM(CASE WHEN late IN (rank, peer) THEN messages ELSE 0 END) < 0.9 * SUM(messages)

@@ -52,6 +52,7 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_ITERATIONS': Option('number', '1024', False, ()),
     'COMMLENS_METRIC_SERIES': Option('number', '0', False, ()),
     'COMMLENS_THREADS': Option('choice', 'sum', False, ('sum', 'each')),
+    'COMMLENS_CLOCK': Option('choice', 'sampled', False, ('sampled', 'every')),
     'COMMLENS_COUNTERS': Option('text', '', False, ()),
     'COMMLENS_PVARS': Option('text', '', False, ()),
     'COMMLENS_DATATYPES': Option('bool', '0', False, ()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 16
+VERSION = 17
 APPLICATION_ID = 1129073742
 
 
@@ -257,7 +257,7 @@ CREATE TABLE region ( -- Code regions that the application marks, as a tree; reg
             Column('time_min_ns', 'INTEGER', 'ns', 'Shortest time of those that ended; 0 if none has.'),
             Column('time_max_ns', 'INTEGER', 'ns', 'Longest time of those that ended.'),
             Column('nested_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent in nested regions. The rest is the exclusive time.'),
-            Column('mpi_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent inside measured MPI calls, including those in nested regions.'),
+            Column('mpi_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent inside measured MPI calls, including those in nested regions. If some of them were not timed (table untimed), an estimate, which may be more than time_ns.'),
         ),
         """\
 CREATE TABLE region_time ( -- Time in code regions, one row per region, execution, iteration and rank that entered it. Nested regions have rows of their own: the path is part of the region. View region_rank sums over execution and iteration.
@@ -271,7 +271,7 @@ CREATE TABLE region_time ( -- Time in code regions, one row per region, executio
   time_min_ns INTEGER, -- [ns] Shortest time of those that ended; 0 if none has.
   time_max_ns INTEGER, -- [ns] Longest time of those that ended.
   nested_ns INTEGER, -- [ns] Part of time_ns that was spent in nested regions. The rest is the exclusive time.
-  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, including those in nested regions.
+  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, including those in nested regions. If some of them were not timed (table untimed), an estimate, which may be more than time_ns.
   PRIMARY KEY (region, execution, iteration, rank)
 ) WITHOUT ROWID;
 """,
@@ -291,7 +291,7 @@ CREATE TABLE region_time ( -- Time in code regions, one row per region, executio
             Column('time_min_ns', 'INTEGER', 'ns', 'Shortest.'),
             Column('time_max_ns', 'INTEGER', 'ns', 'Longest.'),
             Column('nested_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent in regions nested in the loop.'),
-            Column('mpi_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent inside measured MPI calls.'),
+            Column('mpi_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent inside measured MPI calls, as in region_time: an estimate of few calls is mostly 0 or too much, and right in the sum over many iterations.'),
         ),
         """\
 CREATE TABLE loop_time ( -- Time of the iterations of loops, one row per loop, execution, iteration and rank. Iterations that are counted together are one row, -1.
@@ -304,7 +304,7 @@ CREATE TABLE loop_time ( -- Time of the iterations of loops, one row per loop, e
   time_min_ns INTEGER, -- [ns] Shortest.
   time_max_ns INTEGER, -- [ns] Longest.
   nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions nested in the loop.
-  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls.
+  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, as in region_time: an estimate of few calls is mostly 0 or too much, and right in the sum over many iterations.
   PRIMARY KEY (region, execution, iteration, rank)
 ) WITHOUT ROWID;
 """,
@@ -647,6 +647,27 @@ CREATE TABLE cell_row ( -- The counters as stored, one row per key and rank. Cou
         key=('id',),
         since=3,
     ),
+    'untimed': Relation(
+        'table',
+        'The calls that were not timed: of calls that cannot wait, such as MPI_Isend, MPI_Iprobe and MPI_Test, all are counted, and a random part is timed when a key has enough of them (COMMLENS_CLOCK). A row for each key and rank with such calls; the time of these in view cell is an estimate. Empty in a profile of summary detail.',
+        (
+            Column('key', 'INTEGER', '', 'Communicator, procedure, message size, region and call site.', ref='key.id'),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('calls', 'INTEGER', '', 'Number of calls that were not timed. They are among those of view cell. May be 0: the last call that was timed may stand for further ones that were not made.'),
+            Column('time_error_ns', 'INTEGER', 'ns', 'Standard error of the time that all calls of the key took on this rank: of 20 such times, about 19 are off by less than twice this. That of a sum of keys or ranks is the root of the sum of the squares.'),
+        ),
+        """\
+CREATE TABLE untimed ( -- The calls that were not timed: of calls that cannot wait, such as MPI_Isend, MPI_Iprobe and MPI_Test, all are counted, and a random part is timed when a key has enough of them (COMMLENS_CLOCK). A row for each key and rank with such calls; the time of these in view cell is an estimate. Empty in a profile of summary detail.
+  key INTEGER REFERENCES key(id), -- Communicator, procedure, message size, region and call site.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  calls INTEGER, -- Number of calls that were not timed. They are among those of view cell. May be 0: the last call that was timed may stand for further ones that were not made.
+  time_error_ns INTEGER, -- [ns] Standard error of the time that all calls of the key took on this rank: of 20 such times, about 19 are off by less than twice this. That of a sum of keys or ranks is the root of the sum of the squares.
+  PRIMARY KEY (key, rank)
+) WITHOUT ROWID;
+""",
+        key=('key', 'rank'),
+        since=17,
+    ),
     'thread': Relation(
         'table',
         'Threads of a process that made a measured MPI call or were in a region, if COMMLENS_THREADS is each; otherwise, and in a profile of summary detail, the table is empty. The first 256 threads of a process have a row each; one row has the counters of all others together.',
@@ -977,7 +998,7 @@ CREATE TABLE scope ( -- The scopes of the distributions in table spread, in a pr
         'Distribution of a counter over the ranks, in a profile of summary detail; else empty. The ranks reduce it while they collect, so its size does not depend on the number of ranks.',
         (
             Column('scope', 'INTEGER', '', 'Scope that the counter belongs to.', ref='scope.id', former_name='line'),
-            Column('counter', 'TEXT', '', 'A column of view cell, summed over the keys of the scope. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.'),
+            Column('counter', 'TEXT', '', 'A column of view cell, summed over the keys of the scope; of a key also untimed: calls that were not timed. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.'),
             Column('ranks', 'INTEGER', 'processes', 'Number of ranks that made such calls.', high=2147483648, is_of_world=True),
             Column('sum', 'INTEGER', '', 'Sum over these ranks; NULL for time_min_ns and time_max_ns.', null=True),
             Column('min', 'INTEGER', '', 'Smallest value of a rank.'),
@@ -993,7 +1014,7 @@ CREATE TABLE scope ( -- The scopes of the distributions in table spread, in a pr
         """\
 CREATE TABLE spread ( -- Distribution of a counter over the ranks, in a profile of summary detail; else empty. The ranks reduce it while they collect, so its size does not depend on the number of ranks.
   scope INTEGER REFERENCES scope(id), -- Scope that the counter belongs to.
-  counter TEXT, -- A column of view cell, summed over the keys of the scope. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
+  counter TEXT, -- A column of view cell, summed over the keys of the scope; of a key also untimed: calls that were not timed. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
   ranks INTEGER, -- [processes] Number of ranks that made such calls.
   sum INTEGER, -- Sum over these ranks; NULL for time_min_ns and time_max_ns.
   min INTEGER, -- Smallest value of a rank.
@@ -1021,7 +1042,7 @@ CREATE TABLE spread ( -- Distribution of a counter over the ranks, in a profile 
             Column('op', 'INTEGER', '', 'MPI procedure.', ref='op.id', zero=True),
             Column('comm', 'INTEGER', '', 'Communicator of the call.', ref='comm.id', zero=True),
             Column('callsite', 'INTEGER', '', 'Call site, or 0.', ref='callsite.id', zero=True),
-            Column('since_ns', 'INTEGER', 'ns', 'Begin of the call, since MPI_Init returned.'),
+            Column('since_ns', 'INTEGER', 'ns', 'Begin of the call, since MPI_Init returned; if it went untimed (COMMLENS_CLOCK), of the last timed call before it.'),
             Column('region', 'INTEGER', '', 'Code region of the thread, or 0.', ref='region.id', zero=True, since=5, absent='0'),
             Column('dest', 'INTEGER', '', 'Receiver of a blocking send, as a rank of the communicator; -2 is MPI_PROC_NULL. NULL if the procedure has none.', low=-2, high=2147483647, null=True, since=8),
             Column('dest_tag', 'INTEGER', '', 'Tag of the message to dest.', null=True, since=8),
@@ -1036,7 +1057,7 @@ CREATE TABLE position ( -- Last call of each thread of the processes that did no
   op INTEGER REFERENCES op(id), -- MPI procedure.
   comm INTEGER REFERENCES comm(id), -- Communicator of the call.
   callsite INTEGER REFERENCES callsite(id), -- Call site, or 0.
-  since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned.
+  since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned; if it went untimed (COMMLENS_CLOCK), of the last timed call before it.
   region INTEGER REFERENCES region(id), -- Code region of the thread, or 0.
   dest INTEGER, -- Receiver of a blocking send, as a rank of the communicator; -2 is MPI_PROC_NULL. NULL if the procedure has none.
   dest_tag INTEGER, -- Tag of the message to dest.
@@ -1100,11 +1121,13 @@ CREATE TABLE overhead ( -- Time that commlens itself takes, by phase.
             Column('rank', 'INTEGER', '', 'World rank that counted.'),
             Column('calls', 'INTEGER', '', 'Number of calls.'),
             Column('time_ns', 'INTEGER', 'ns', 'Sum of the times inside these calls.'),
-            Column('time_min_ns', 'INTEGER', 'ns', 'Shortest call.'),
-            Column('time_max_ns', 'INTEGER', 'ns', 'Longest call.'),
+            Column('time_min_ns', 'INTEGER', 'ns', 'Shortest call that was timed; 0 if none was.'),
+            Column('time_max_ns', 'INTEGER', 'ns', 'Longest call that was timed.'),
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers; docs/bytes.md has the rule.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers; docs/bytes.md has the rule.'),
             Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype: the elements of a block leave gaps in memory, so MPI may have to pack them. docs/bytes.md has the rule.'),
+            Column('timed', 'INTEGER', '', 'Calls that were timed. If these are not all, time_ns is an estimate.'),
+            Column('time_error_ns', 'INTEGER', 'ns', 'Standard error of time_ns; 0 if it is exact.'),
         ),
         """\
 CREATE VIEW cell AS -- The counters: one row per key and rank.
@@ -1112,7 +1135,11 @@ SELECT key.id AS key, cell_row.id - key.id AS rank,
        key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
        key.usual_sent + cell_row.bytes_sent AS bytes_sent,
        key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous,
+       key.usual_calls + cell_row.calls
+         - COALESCE((SELECT calls FROM untimed WHERE untimed.key = key.id AND rank = cell_row.id - key.id), 0) AS timed,
+       COALESCE((SELECT time_error_ns FROM untimed WHERE untimed.key = key.id AND rank = cell_row.id - key.id), 0)
+         AS time_error_ns
   FROM key CROSS JOIN cell_row
     ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1;
 """,
@@ -1133,7 +1160,9 @@ SELECT key.id AS key, cell_row.id - key.id AS rank,
         ),
         """\
 CREATE VIEW key_total AS -- The counters of every key, summed over the ranks; in full and in summary detail.
-SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns, MIN(time_min_ns) AS time_min_ns,
+SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
+       -- of a rank without a timed call, neither is known
+       COALESCE(MIN(CASE WHEN time_max_ns > 0 THEN time_min_ns END), 0) AS time_min_ns,
        MAX(time_max_ns) AS time_max_ns, SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received,
        SUM(noncontiguous) AS noncontiguous
   FROM cell GROUP BY key
@@ -1261,6 +1290,8 @@ SELECT DISTINCT member_range.comm, rank.rank
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers.'),
             Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype.'),
+            Column('timed', 'INTEGER', '', 'Calls that were timed. If these are not all, time_ns is an estimate.'),
+            Column('time_error_ns', 'INTEGER', 'ns', 'Standard error of time_ns.'),
         ),
         """\
 CREATE VIEW counter AS -- Every cell with names instead of ids; a start for your own queries.
@@ -1268,7 +1299,7 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
        CASE WHEN key.bin > 0 THEN 1 << (key.bin - 1) WHEN key.bin = 0 THEN 0 END AS size_low,
        CASE WHEN key.bin >= 0 THEN ~(-1 << key.bin) END AS size_high,
        key.region, key.callsite, cell.rank, cell.calls, cell.time_ns, cell.time_min_ns, cell.time_max_ns,
-       cell.bytes_sent, cell.bytes_received, cell.noncontiguous
+       cell.bytes_sent, cell.bytes_received, cell.noncontiguous, cell.timed, cell.time_error_ns
   FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
 """,
     ),
@@ -1601,15 +1632,15 @@ SELECT metric.name AS event, metric.unit AS unit, event_count.region AS region, 
             Column('time_ns', 'INTEGER', 'ns', 'Inclusive time.'),
             Column('exclusive_ns', 'INTEGER', 'ns', 'Time without nested regions. NULL for region 0, because regions may begin before it and end after it.'),
             Column('mpi_ns', 'INTEGER', 'ns', 'Time inside measured MPI calls, including those in nested regions.'),
-            Column('useful_ns', 'INTEGER', 'ns', 'time_ns - mpi_ns. NULL for region 0 of a process with several threads in MPI, because mpi_ns is then the sum over its threads.'),
+            Column('useful_ns', 'INTEGER', 'ns', 'time_ns - mpi_ns, or 0 if an estimated mpi_ns is more than that (table untimed). NULL for region 0 of a process with several threads in MPI, because mpi_ns is then the sum over its threads.'),
         ),
         """\
 CREATE VIEW region_rank AS -- Totals of every code region on every rank that entered it. Region 0 is the time of the process from MPI_Init to MPI_Finalize.
 SELECT CAST(0 AS INTEGER) AS region, rank, 1 AS calls, app_ns AS time_ns, NULL AS exclusive_ns, mpi_ns,
-       CASE WHEN threads <= 1 AND mpi_ns <= app_ns THEN app_ns - mpi_ns END AS useful_ns
+       CASE WHEN threads <= 1 THEN MAX(app_ns - mpi_ns, 0) END AS useful_ns
   FROM rank
 UNION ALL
-SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi_ns), SUM(time_ns - mpi_ns)
+SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi_ns), MAX(SUM(time_ns - mpi_ns), 0)
   FROM region_time GROUP BY region, rank;
 """,
         since=5,
@@ -1624,7 +1655,7 @@ SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi
         ),
         """\
 CREATE VIEW region_useful AS -- Time of every code region on every rank that entered it, without nested regions and without MPI.
-SELECT region, rank, SUM(useful_ns) AS useful_ns
+SELECT region, rank, MAX(SUM(useful_ns), 0) AS useful_ns
   FROM (SELECT region, rank, SUM(time_ns - mpi_ns) AS useful_ns FROM region_time GROUP BY region, rank
         UNION ALL
         SELECT region.parent, part.rank, -SUM(part.time_ns - part.mpi_ns)
@@ -1757,6 +1788,8 @@ FORMER: dict[str, Relation] = {
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers.'),
             Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype.'),
+            Column('timed', 'INTEGER', '', 'Calls that were timed: all.', since=17, absent='calls'),
+            Column('time_error_ns', 'INTEGER', 'ns', 'Standard error of time_ns: none.', since=17, absent='0'),
         ),
         """\
 CREATE TABLE cell ( -- The counters: one row per key and rank.
@@ -1769,6 +1802,8 @@ CREATE TABLE cell ( -- The counters: one row per key and rank.
   bytes_sent INTEGER, -- [bytes] Bytes read from send buffers.
   bytes_received INTEGER, -- [bytes] Bytes written to receive buffers.
   noncontiguous INTEGER, -- Calls with a non-contiguous datatype.
+  timed INTEGER, -- Calls that were timed: all.
+  time_error_ns INTEGER, -- [ns] Standard error of time_ns: none.
   PRIMARY KEY (key, rank)
 ) WITHOUT ROWID;
 """,

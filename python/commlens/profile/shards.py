@@ -35,7 +35,7 @@ INDEX = "index.db"
 ROWS = (
     *("rank", "slice", "peer", "position", "overhead"),
     *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value", "metric_series", "waiting"),
-    *("thread", "thread_cell", "thread_region", "event_count", "datatype_use"),
+    *("thread", "thread_cell", "thread_region", "untimed", "event_count", "datatype_use"),
 )
 NAMES = ("comm", "comm_set", "op", "flow", "region", "metric", "datatype", "tag", "callsite", "key")
 OF_INDEX = ("meta", "setting", "coverage", "shard", "clock", "sampled", "unsplit", "frame")

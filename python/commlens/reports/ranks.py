@@ -60,8 +60,8 @@ def ranks_sql(ranks: tuple[tuple[int, int], ...], sort: str, *, reverse: bool) -
     chosen = where(Selection(ranks=ranks).rank_conditions("rank.rank"))
     return f"""\
 SELECT rank.rank, node, app_ns, mpi_ns, 1.0 * mpi_ns / NULLIF(app_ns, 0) AS mpi_share,
-       -- unknown where threads overlap
-       CASE WHEN threads <= 1 AND app_ns >= mpi_ns THEN app_ns - mpi_ns END AS outside_ns,
+       -- unknown where threads overlap; an estimate of the time in MPI may be more than there is
+       CASE WHEN threads <= 1 THEN MAX(app_ns - mpi_ns, 0) END AS outside_ns,
        calls, COALESCE(bytes_sent, 0) AS bytes_sent, COALESCE(bytes_received, 0) AS bytes_received, threads, state,
        cpu_ns, preempted
        -- the cast gives the column a type: SQLite builds no automatic index for a join on a column without one

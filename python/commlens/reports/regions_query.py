@@ -108,7 +108,7 @@ WITH timed(what, region, execution, iteration, rank, calls, open, time_ns, time_
   {timed}),
   of_rank AS (
   SELECT what, region, {by}rank, SUM(calls) AS calls, SUM(open) AS still_open, SUM(time_ns) AS time_ns,
-         SUM(time_ns - nested_ns) AS exclusive_ns, SUM(mpi_ns) AS mpi_ns, SUM(time_ns - mpi_ns) AS useful_ns,
+         SUM(time_ns - nested_ns) AS exclusive_ns, SUM(mpi_ns) AS mpi_ns, MAX(SUM(time_ns - mpi_ns), 0) AS useful_ns,
          MIN(CASE WHEN calls > open THEN time_min_ns END) AS call_min_ns,
          MAX(CASE WHEN calls > open THEN time_max_ns END) AS call_max_ns
     FROM timed GROUP BY what, region, {by}rank),

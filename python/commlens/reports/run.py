@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from dataclasses import dataclass
 from typing import Any
@@ -27,12 +28,12 @@ SELECT COUNT(*) AS ranks,
        MAX(mpi_ns) AS mpi_max_ns, (SELECT rank FROM rank ORDER BY mpi_ns DESC, rank LIMIT 1) AS mpi_max_rank,
        1.0 * SUM(mpi_ns) / NULLIF(SUM(app_ns), 0) AS mpi_share,
        -- time between MPI calls: how much of the largest the average is; unknown where threads overlap
-       CASE WHEN MAX(threads) <= 1 AND MIN(app_ns - mpi_ns) >= 0
-            THEN 1.0 * SUM(app_ns - mpi_ns) / COUNT(*) / NULLIF(MAX(app_ns - mpi_ns), 0) END AS balance,
-       CASE WHEN MAX(threads) <= 1 AND MIN(app_ns - mpi_ns) >= 0
-            THEN (SELECT rank FROM rank ORDER BY app_ns - mpi_ns, rank LIMIT 1) END AS outside_min_rank,
-       CASE WHEN MAX(threads) <= 1 AND MIN(app_ns - mpi_ns) >= 0
-            THEN (SELECT rank FROM rank ORDER BY app_ns - mpi_ns DESC, rank LIMIT 1) END AS outside_max_rank,
+       CASE WHEN MAX(threads) <= 1
+            THEN 1.0 * SUM(MAX(app_ns - mpi_ns, 0)) / COUNT(*) / NULLIF(MAX(MAX(app_ns - mpi_ns, 0)), 0) END AS balance,
+       CASE WHEN MAX(threads) <= 1
+            THEN (SELECT rank FROM rank ORDER BY MAX(app_ns - mpi_ns, 0), rank LIMIT 1) END AS outside_min_rank,
+       CASE WHEN MAX(threads) <= 1
+            THEN (SELECT rank FROM rank ORDER BY MAX(app_ns - mpi_ns, 0) DESC, rank LIMIT 1) END AS outside_max_rank,
        SUM(calls) AS calls, SUM(lost_calls) AS lost_calls, MAX(threads) AS threads,
        SUM(state <> 'finalized') AS unfinished,
        (SELECT GROUP_CONCAT(ranks || ' ' || state, ', ')
@@ -137,6 +138,12 @@ SELECT event, unit, SUM(events) AS events, SUM(CASE WHEN operation IS NOT NULL T
        MIN(counted) AS least_counted
   FROM event GROUP BY event, unit ORDER BY event, unit"""
 
+# squared: the standard error of a sum is the root of the sum of the squares.
+UNTIMED_SQL = "SELECT SUM(calls) AS calls, SUM(1.0 * time_error_ns * time_error_ns) AS squared FROM untimed"
+SUMMARY_UNTIMED_SQL = """\
+SELECT SUM(sum) AS calls, NULL AS squared
+  FROM scope JOIN spread ON spread.scope = scope.id WHERE scope.key IS NOT NULL AND counter = 'untimed'"""
+
 # The time in MPI_Init is that of no cell: it is before the time from MPI_Init to MPI_Finalize.
 INIT_SQL = """\
 SELECT COUNT(*) AS ranks, SUM(init_ns) AS time_ns, (2 * SUM(init_ns) + COUNT(*)) / (2 * COUNT(*)) AS rank_avg_ns,
@@ -152,6 +159,7 @@ FACTS, NODES, IMPORTED = "run: facts", "run: nodes", "run: what the application 
 SETTINGS = "run: settings, labels first"
 REGIONS, UNDER_WAY = "run: code regions", "run: calls that had not returned"
 INIT, EVENTS = "run: time in MPI_Init", "run: hardware counters and software events"
+UNTIMED = "run: calls that were not timed"
 STATEMENTS = {
     FACTS: META_SQL,
     RANKS: RANKS_SQL,
@@ -164,12 +172,14 @@ STATEMENTS = {
     SILENT: SILENT_SQL,
     INIT: INIT_SQL,
     EVENTS: EVENTS_SQL,
+    UNTIMED: UNTIMED_SQL,
 }
 SUMMARY_STATEMENTS = {
     **STATEMENTS,
     RANKS: SUMMARY_RANKS_SQL,
     COST: SUMMARY_OVERHEAD_SQL,
     INIT: SUMMARY_INIT_SQL,
+    UNTIMED: SUMMARY_UNTIMED_SQL,
 }
 
 PHASES = ("collect", "gather", "agree", "write", "store")
@@ -196,6 +206,7 @@ class Run:
     silent: dict[str, Any]
     init: dict[str, Any] | None
     events: list[dict[str, Any]]
+    untimed: dict[str, Any] | None
     statements: list[tuple[str, str]]
 
     def as_dict(self) -> dict[str, Any]:
@@ -212,6 +223,7 @@ class Run:
             "silent": self.silent,
             "init": self.init,
             "events": self.events,
+            "untimed": self.untimed,
         }
 
     def head(self) -> list[tuple[str, str]]:
@@ -244,6 +256,8 @@ class Run:
                 f"(rank {ranks['mpi_min_rank']}) to {time_text(ranks['mpi_max_ns'])} (rank {ranks['mpi_max_rank']})",
             ),
         ]
+        if self.untimed is not None and self.untimed["calls"] is not None:
+            lines.append(("estimated", self.untimed_text(self.untimed)))
         differences = differences_text(self.settings, number(meta, "ranks_collected") or 0)
         if differences:
             lines.append(("settings", differences))
@@ -260,6 +274,15 @@ class Run:
                 said = ", ".join(f"{phase} {time_text(ns)}" for phase, ns in finalize.items())
                 lines.append(("finalize", f"{said}, after the last rank arrived"))
         return [(name, text) for name, text in lines if text]
+
+    def untimed_text(self, untimed: dict[str, Any]) -> str:
+        """Return how many calls were not timed, and what that means for the time in MPI."""
+        text = f"the time of {many(untimed['calls'] or 0, 'call')} that cannot wait, from a random part that was timed"
+        if untimed["squared"] is None:
+            return text
+        error = math.sqrt(untimed["squared"])
+        share = f", {share_text(error / self.ranks['mpi_ns'])} of it" if self.ranks["mpi_ns"] else ""
+        return f"{text}; standard error of the time in MPI: {time_text(round(error))}{share}"
 
     def balance_text(self) -> str:
         """Return the load balance, with the ranks that spent the most and the least time outside MPI."""
@@ -413,5 +436,6 @@ def read_run(connection: sqlite3.Connection) -> Run:
         events=[dict(row) for row in connection.execute(EVENTS_SQL)]
         if has_table(connection, "event_count")
         else [],
+        untimed=row_of("spread" if is_summary(connection) else "untimed", statements[UNTIMED]),
         statements=list(statements.items()),
     )

@@ -43,7 +43,7 @@ SELECT {line}, COUNT(DISTINCT rank) AS ranks, SUM(thread.threads) AS threads, CO
 
 CALLS_SQL = """\
 SELECT {line}, comm, comm.name AS communicator, op.name AS operation, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-       MIN(CASE WHEN calls > 0 THEN time_min_ns END) AS call_min_ns, MAX(time_max_ns) AS call_max_ns,
+       MIN(CASE WHEN calls > 0 AND time_max_ns > 0 THEN time_min_ns END) AS call_min_ns, MAX(time_max_ns) AS call_max_ns,
        SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
   FROM thread_cell JOIN key ON key.id = key JOIN op ON op.id = op JOIN comm ON comm.id = comm
        JOIN thread USING (rank, thread){chosen}

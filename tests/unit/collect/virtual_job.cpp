@@ -119,7 +119,7 @@ Cell cell_of(const VirtualJob& job, int rank, std::uint32_t comm, int i) {
 void add_cells(const VirtualJob& job, int rank, std::uint32_t comm, Counted& counted) {
   for (int i = 0; i < job.operations; ++i) {
     const Cell cell = cell_of(job, rank, comm, i);
-    counted.cells.emplace(std::make_pair(cell.key, cell.site), cell);
+    add_cell_to(counted, nullptr, cell);
     for (int slot = 0; slot < job.slices; ++slot) {
       counted.slices.entries.push_back(
           {slice_key(cell.key), static_cast<std::uint64_t>(slot), 1000, cell.time / 128, 8, 8});

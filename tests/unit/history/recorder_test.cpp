@@ -170,6 +170,34 @@ TEST(between_two_snapshots_a_metric_has_the_values_of_that_time) {
   CHECK(values == (std::vector<double>{10, 11, 12}));
 }
 
+TEST(between_two_snapshots_untimed_calls_are_those_of_that_time_and_both_ends_add_to_the_error) {
+  const auto late = between_snapshots([](int i) {
+    if (i == 2) _exit(0);
+    constexpr Ticks each = 10;
+    const Key key = make_key(world, op, 4, 0);
+    const auto add = [](Cell& cell, std::uint64_t calls) {
+      cell.calls += calls;
+      cell.bytes_sent += 8 * calls;
+      cell.time += each * calls;
+    };
+    Thread& thread = this_thread();
+    Cell& timed = *find_cell(thread.table, key, 0);
+    Cell& untimed = *find_cell(thread.table, untimed_key(key), 0);
+    add(timed, i == 0 ? 1024 : 2);
+    timed.time_min = timed.time_max = each;
+    add(untimed, i == 0 ? 100 : 50);
+    untimed.time_min += i == 0 ? 400 : 49;  // the lower bits of the variance
+  });
+  CHECK_EQ(late->counted().cells.size(), std::size_t{1});
+  const CountedCell& cell = late->counted().cells.begin()->second;
+  CHECK_EQ(cell.calls, std::uint64_t{52});
+  CHECK_EQ(cell.untimed, std::uint64_t{50});
+  CHECK_EQ(cell.time, Ticks{520});
+  CHECK_EQ(cell.bytes_sent, std::uint64_t{416});
+  // Half of the square of a block of 64 calls of 10 ticks, for the block that had begun before.
+  CHECK(cell.variance == 49 + 640 * 640 / 2);
+}
+
 TEST(between_two_snapshots_datatypes_have_the_calls_of_that_time) {
   const auto late = between_snapshots([](int i) {
     if (i == 2) _exit(0);

@@ -39,6 +39,7 @@ void fill(Sql& db, const char* waiting_ns) {
       "INSERT INTO key VALUES (3, 1, 1, 4, 0, 7, 10, 0, 0, 0);"
       "CREATE TABLE cell_row (id INTEGER PRIMARY KEY, calls INTEGER, time_ns INTEGER, time_min_ns INTEGER,"
       "  time_max_ns INTEGER, bytes_sent INTEGER, bytes_received INTEGER, noncontiguous INTEGER);"
+      "CREATE TABLE untimed (key INTEGER, rank INTEGER, calls INTEGER, time_error_ns INTEGER);"
       "CREATE TABLE region (id INTEGER PRIMARY KEY, parent INTEGER, name TEXT);"
       "CREATE TABLE region_time (region INTEGER, rank INTEGER, time_ns INTEGER, mpi_ns INTEGER)");
   db.run(views_sql);
