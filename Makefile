@@ -68,8 +68,8 @@ bench:       ## added nanoseconds per call, against no tool
 overhead:    ## cost of commlens for programs, calls and memory, with intervals: hours; docs/evidence/overhead.md
 	@tools/bench.sh overhead.py
 
-peers:       ## other profilers, built and compared: hours; PEERS=folder with clones, PARTS=some; docs/comparison.md
-	@PEERS="$(PEERS)" PARTS="$(PARTS)" tools/peers.sh
+peers:       ## other profilers, built and compared: hours; PEERS=folder with clones, PARTS=some, BUDGET=minutes; docs/comparison.md
+	@PEERS="$(PEERS)" PARTS="$(PARTS)" AGAIN="$(AGAIN)" BUDGET="$(BUDGET)" ROUNDS="$(ROUNDS)" RANKS="$(RANKS)" HOSTS="$(HOSTS)" tools/peers.sh
 
 study:       ## which algorithm of MPI_Alltoall is the fastest for an FFT: minutes; writes docs/cases/fft.md
 	@tools/bench.sh study.py

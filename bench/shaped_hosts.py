@@ -54,8 +54,8 @@ BRIDGED = """\
 ip link add eth0 type veth peer name "to-$1" netns "$4"
 ip address add "{network}.$2/24" dev eth0
 ip link set eth0 up
-tc qdisc add dev eth0 {shape}
-nsenter --target "$4" --net sh -c "ip link set 'to-$1' master bridge up && tc qdisc add dev 'to-$1' {shape}"
+{tc} qdisc add dev eth0 {shape}
+nsenter --target "$4" --net sh -c "ip link set 'to-$1' master bridge up && {tc} qdisc add dev 'to-$1' {shape}"
 """
 
 # The device is there already.
@@ -94,7 +94,7 @@ class Hosts:
     folder : Path
         Scratch files; every host sees it under the same path.
     rate : float
-        Bandwidth of each link in each direction, Mbit/s.
+        Bandwidth of each link in each direction, Mbit/s; 0: not limited, without a delay only.
     names : list of str
         Of the hosts.
     delay : float
@@ -132,7 +132,7 @@ class Hosts:
         self.remote_shell.chmod(0o755)
         for words in ("link set lo up", "link add bridge type bridge", "link set bridge up"):
             subprocess.run(["ip", *words.split()], check=True)
-        bridged = BRIDGED.format(network=NETWORK, shape=SHAPE.format(rate=self.rate))
+        bridged = BRIDGED.format(network=NETWORK, shape=SHAPE.format(rate=self.rate), tc="tc" if self.rate else ":")
         script = HOST.format(network="" if self.delay else bridged)
         for number, name in enumerate(self.names, 1):
             apart = ["unshare", "--net", "--uts", "--mount", "--ipc", "sh", "-c", script, "sh"]

@@ -112,6 +112,9 @@ peers   libiberty-dev       packaged libiberty-dev
 peers   autoconf            has autoconf
 peers   automake            has automake
 peers   libtool             has libtoolize
+peers   lammps              has lmp
+peers   hpcc                has hpcc
+peers   quantum-espresso    has pw.x
 hosts   iproute2            has ip
 spark   openjdk-17-jre-headless has java
 slurm   munge               has munged

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches the source of each tool at its commit and builds it for both MPI libraries."""
+"""Fetches the source of each tool and application at its commit and builds it for both MPI libraries."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.peers import places
+from bench.peers import applications, places
 from bench.peers.results import Store
-from bench.peers.tools import MPIS, PEERS, Peer
+from bench.peers.sources import Source
+from bench.peers.tools import MPIS, PEERS
 
 SECONDS = 3600
 PART = "build"
+ALL: tuple[Source, ...] = (*PEERS, *applications.SOURCES)
 
 
 class NoSourceError(Exception):
@@ -43,7 +45,7 @@ def git(*words: str | Path, folder: Path | None = None, log: Path | None = None)
         raise NoSourceError(lines[-1] if lines else f"git ended with {done.returncode}")
 
 
-def fetch(peer: Peer, mpi: str, copies: Path | None, log: Path) -> Path:
+def fetch(peer: Source, mpi: str, copies: Path | None, log: Path) -> Path:
     """Return a fresh checkout of the pinned commit, from a folder with copies or from the network."""
     target = places.SOURCES / f"{peer.name}-{mpi}"
     shutil.rmtree(target, ignore_errors=True)
@@ -75,12 +77,12 @@ def why_failed(text: str) -> str:
     return lines[-1][:200] if lines else "no output"
 
 
-def version(peer: Peer) -> str:
+def version(peer: Source) -> str:
     """Return what a build depends on."""
     return f"{peer.commit[:12]}-{hashlib.sha256(repr(peer.steps).encode()).hexdigest()[:8]}"
 
 
-def build(peer: Peer, mpi: str, copies: Path | None, store: Store) -> bool:
+def build(peer: Source, mpi: str, copies: Path | None, store: Store) -> bool:
     """Build one tool for one MPI library and keep the outcome; return whether its source was there."""
     places.LOGS.mkdir(parents=True, exist_ok=True)
     log = places.LOGS / f"{peer.name}-{mpi}.log"
@@ -112,14 +114,14 @@ def build(peer: Peer, mpi: str, copies: Path | None, store: Store) -> bool:
             store.put(key, version(peer), outcome="failed", command=step.format(mpi=mpi, prefix="PREFIX", jobs=2),
                       why=why_failed(said))  # fmt: skip
             return True
-    library = peer.preload(mpi)
+    library = peer.built(mpi)
     if library is None:
         store.put(
             key,
             version(peer),
             outcome="failed",
             command=peer.steps[-1],
-            why=f"no {peer.library} was installed",
+            why=f"no {peer.product} was installed",
         )
     else:
         shutil.rmtree(source)
@@ -133,10 +135,10 @@ def build_all(copies: Path | None, names: Sequence[str], mpis: Sequence[str], *,
     had_source = False
     wanted = [
         (peer, mpi)
-        for peer in PEERS
+        for peer in ALL
         if peer.name in names
         for mpi in mpis
-        if again or not (store.has((peer.name, mpi), version(peer)) and peer.preload(mpi))
+        if again or not (store.has((peer.name, mpi), version(peer)) and peer.built(mpi))
     ]
     for peer, mpi in wanted:
         print(f"build    {peer.name} with {MPIS[mpi]}", flush=True)
@@ -144,10 +146,10 @@ def build_all(copies: Path | None, names: Sequence[str], mpis: Sequence[str], *,
         found = store.get(peer.name, mpi) or {}
         if found["outcome"] != "built":
             print(f"         {found['outcome']}: {found['why']}", flush=True)
-    is_any_built = any(peer.preload(mpi) for peer in PEERS for mpi in mpis)
+    is_any_built = any(peer.built(mpi) for peer in ALL for mpi in mpis)
     if wanted and not had_source and not is_any_built:
-        folders = ", ".join(peer.folder for peer in PEERS if peer.name in names)
+        folders = ", ".join(peer.folder for peer in ALL if peer.name in names)
         sys.exit(
-            f"no source of another tool can be fetched from here: git clone {folders} from their repositories "
-            "(bench/peers/tools.py) into one folder DIR where there is a network, and run make peers PEERS=DIR"
+            f"no source of another tool or application can be fetched from here: git clone {folders} from their repositories "
+            "(bench/peers/tools.py, applications.py) into one folder DIR where there is a network, and run make peers PEERS=DIR"
         )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs what the timing parts need into one archive, for a Debian machine without network, compiler or MPI.
 
-The archive has the built tools, commlens, the compiled programs, the scripts, and the files of the Debian packages of both MPI
-libraries. `start` in it puts missing files of these packages where they belong, which needs root, and runs the parts:
+The archive has the built tools and applications, commlens, the compiled programs, the scripts, the files of the Debian
+packages of both MPI libraries, and every library that a tool or an application is linked with. `start` in it puts missing
+files where they belong, which needs root, and runs the parts:
 
     tar xf peers.tar.gz && peers/start --parts overhead,finalize --rounds 10 --minutes 6 --ranks 2,8 --size quick
 """
@@ -10,7 +11,9 @@ libraries. `start` in it puts missing files of these packages where they belong,
 from __future__ import annotations
 
 import io
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -19,8 +22,8 @@ from pathlib import Path
 
 from bench.apps import PROGRAMS
 from bench.apps import build as build_app
-from bench.peers import cost, places, runs
-from bench.peers.command import commit
+from bench.peers import applications, cost, places, runs
+from bench.peers.state import stamp
 from bench.peers.tools import MPIS
 
 FIRST = ("openmpi-bin", "libopenmpi3", "mpich", "libsqlite3-0", "libunwind8", "libgfortran5")
@@ -74,6 +77,37 @@ def system_files() -> Iterator[Path]:
         yield from (path for path in folder.glob("*mpi*") if path.is_symlink())
 
 
+def linked(program: Path) -> Iterator[Path]:
+    """Return the libraries that a program or library is linked with, as links and as files."""
+    said = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    for found in re.findall(r"=> (/\S+)", said):
+        path = Path(found)
+        yield path
+        yield path.resolve()
+
+
+def needed_files() -> Iterator[Path]:
+    """Return the programs of Debian's applications, and all libraries of tools and applications outside this tree."""
+    programs = [
+        Path(found) for one in applications.APPLICATIONS if (found := shutil.which(one.program or "-"))
+    ]
+    for program in programs:
+        yield program
+        yield program.resolve()
+    built = [path for path in places.INSTALLED.rglob("*") if path.is_file() and os.access(path, os.X_OK)]
+    for binary in (*programs, *built):
+        for path in linked(binary):
+            if not path.is_relative_to(places.ROOT) and not path.is_relative_to(places.HOME):
+                yield path
+
+
+def name_in_archive(path: Path) -> str:
+    """Return where a file of this tree lies in the archive, whatever the folder of the comparison is here."""
+    if path.is_relative_to(places.HOME):
+        return f"peers/build/peers/{path.relative_to(places.HOME)}"
+    return f"peers/{path.relative_to(places.ROOT)}"
+
+
 def own_files() -> Iterator[Path]:
     """Return the files of this tree that the timing parts read."""
     root = places.ROOT
@@ -81,8 +115,13 @@ def own_files() -> Iterator[Path]:
         for name in {*cost.PROGRAMS_OF_OVERHEAD, "many_comms"}:
             yield build_app(PROGRAMS[name], mpi)
         yield runs.compiled(root / "bench" / "calls.c", mpi)
-    for folder in ("bench", "fuzz", "python/commlens", "build/peers/install"):
-        yield from (path for path in (root / folder).rglob("*") if path.is_file() or path.is_symlink())
+    applications.pseudopotential()
+    for folder in (
+        *(root / name for name in ("bench", "fuzz", "python/commlens", "tests/mpi/apps_inputs")),
+        places.INSTALLED,
+        places.HOME / "inputs",
+    ):
+        yield from (path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
     for pattern in (
         "VERSION",
         "tests/mpi/*.py",
@@ -108,13 +147,13 @@ def pack(target: Path) -> None:
         sys.exit("commlens is not built: run make build")
     inner = io.BytesIO()
     with tarfile.open(fileobj=inner, mode="w") as archive:
-        for path in sorted(set(system_files())):
+        for path in sorted({*system_files(), *needed_files()}):
             archive.add(path, arcname=str(path).lstrip("/"), recursive=False)
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
         for path in sorted(set(own_files())):
             if not {"__pycache__", "arena"} & set(path.parts) and not path.name.endswith((".a", ".jar")):
-                archive.add(path, arcname=f"peers/{path.relative_to(places.ROOT)}", recursive=False)
+                archive.add(path, arcname=name_in_archive(path), recursive=False)
         add(archive, "peers/mpi.tar", inner.getvalue())
         add(archive, "peers/start", START.encode(), 0o755)
-        add(archive, "peers/build/peers/commit", commit().encode())
+        add(archive, "peers/build/peers/commit", " ".join(stamp().values()).encode())
     print(f"{target}: {target.stat().st_size / 1e6:.0f} MB")

@@ -14,28 +14,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.peers import build, correct, cost, features, places
+from bench.peers import build, correct, cost, features, hosts, places, state
 from bench.peers.results import Budget, Store
-from bench.peers.tools import MPIS, PEERS
+from bench.peers.tools import MPIS
 from run import machine
 
 PARTS = (build.PART, correct.PART, features.PART, cost.INSTRUCTIONS, cost.FINALIZE, cost.CALLS, cost.OVERHEAD)
 """In the order in which they run."""
-
-
-def commit() -> str:
-    """Return the commit of this tree; beside docs/, where the page changes, it must be as committed."""
-    named = places.HOME / "commit"
-    if named.exists() and not (places.ROOT / ".git").exists():  # in a bundle
-        return named.read_text().strip()
-    git = ["git", "-C", str(places.ROOT)]
-    found = subprocess.run(
-        [*git, "describe", "--always"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    changed = subprocess.run(
-        [*git, "diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs"], check=False
-    ).returncode
-    return f"{found}-dirty" if changed == 1 else found
+TIMED = (cost.FINALIZE, cost.CALLS, cost.OVERHEAD)
+"""Measured in rounds, which take turns over the programs of all these parts."""
 
 
 def mpi_version(mpi: str) -> str:
@@ -49,7 +36,7 @@ def facts(mpis: Sequence[str], rounds: int | None) -> dict[str, str]:
     """Return what the page states of how a part is measured."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return {
-        "commit": commit(),
+        "commit": state.stamp()["commit"],
         "date": f"{now:%Y-%m-%d}",
         "machine": machine().partition(", load")[0],
         "MPI": ", ".join(mpi_version(mpi) for mpi in mpis),
@@ -72,17 +59,30 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--parts", default="", help=f"of {','.join(PARTS)} (default: all)")
     parser.add_argument("--mpi", default=",".join(MPIS), help="default: %(default)s")
     parser.add_argument(
-        "--peers", default="", help="folder with a git clone of each tool (default: clone from the network)"
+        "--peers",
+        default="",
+        help="folder with a git clone of each tool and application (default: clone from the network)",
     )
     parser.add_argument(
-        "--tools", default=",".join(peer.name for peer in PEERS), help="to build (default: %(default)s)"
+        "--tools",
+        default=",".join(one.name for one in build.ALL),
+        help="and applications, to build (default: %(default)s)",
     )
     parser.add_argument("--rounds", type=int, default=30, help="of what takes times (default: %(default)s)")
     parser.add_argument(
-        "--minutes", type=float, help="begin no step that would end later (default: no limit)"
+        "--minutes",
+        type=float,
+        help="begin no step that would end later (default: no limit). Rounds of all timed parts take turns, so all programs "
+        "have nearly as many",
     )
     parser.add_argument(
         "--ranks", type=numbers, default=[2], help="of the programs of part overhead (default: 2)"
+    )
+    parser.add_argument(
+        "--hosts",
+        type=numbers,
+        default=[1],
+        help="of the programs of part overhead: 1,4 for one, and for four simulated ones, as root (default: 1)",
     )
     parser.add_argument(
         "--finalize-ranks", type=numbers, default=list(cost.RANKS_OF_FINALIZE), help="default: 2,4,16,32"
@@ -98,7 +98,18 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         help="of the programs of part overhead: seconds, a quarter of that, milliseconds (default: %(default)s)",
     )
     parser.add_argument("--with", dest="names", help="configurations whose cost is measured (default: all)")
-    parser.add_argument("--again", action="store_true", help="forget the results of these parts first")
+    parser.add_argument(
+        "--again",
+        nargs="?",
+        const="",
+        metavar="PARTS",
+        help="forget the results of these parts first, and measure only them (default: those of --parts)",
+    )
+    parser.add_argument(
+        "--status",
+        action="store_true",
+        help="only say of which commit each part is, and what is left to measure",
+    )
     parser.add_argument("--render", action="store_true", help="only write the page")
     parser.add_argument("--no-page", action="store_true", help="write no page")
     parser.add_argument("--page", type=Path, default=places.PAGE, help="default: docs/comparison.md")
@@ -109,12 +120,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--add", type=Path, metavar="FOLDER", help="only add the results that a bundle measured elsewhere"
     )
     given = parser.parse_args(arguments)
-    given.parts = given.parts.split(",") if given.parts else list(PARTS)
+    given.parts = (given.again or given.parts or ",".join(PARTS)).split(",")
     given.mpi = given.mpi.split(",")
     for names, known in (
         (given.parts, PARTS),
         (given.mpi, MPIS),
-        (given.tools.split(","), [p.name for p in PEERS]),
+        (given.tools.split(","), [one.name for one in build.ALL]),
     ):
         for name in names:
             if name not in known:
@@ -122,27 +133,74 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return given
 
 
-def measure(given: argparse.Namespace, part: str, budget: Budget, scratch: Path) -> None:
-    """Measure one part."""
-    store = Store(part)
+def cells_of(given: argparse.Namespace, part: str, store: Store, scratch: Path) -> list[cost.Cell]:
+    """Return the programs of a timed part."""
     names = given.names.split(",") if given.names else None
-    timed = part in (cost.FINALIZE, cost.CALLS, cost.OVERHEAD)
-    store.add_facts(facts(given.mpi, given.rounds if timed else None))
+    if part == cost.CALLS:
+        return cost.cells_of_calls(store, given.mpi, names)
+    if part == cost.FINALIZE:
+        setups = cost.setups_of_finalize(given.mpi, given.finalize_ranks)
+    else:
+        setups = cost.setups_of_overhead(given.mpi, given.ranks, given.size, given.hosts)
+        setups = [setup for setup in setups if not given.only or setup.program in given.only.split(",")]
+    return cost.cells_of(store, setups, scratch, names)
+
+
+def measure(given: argparse.Namespace, part: str, budget: Budget, scratch: Path) -> None:
+    """Measure a part that has no times."""
+    store = Store(part, stamp=state.stamp())
+    store.add_facts(facts(given.mpi, None))
     if part == correct.PART:
         correct.measure(store, given.mpi, range(1, given.seeds + 1), budget, scratch)
     elif part == features.PART:
         features.measure(store, given.mpi, budget)
-    elif part == cost.INSTRUCTIONS:
-        cost.measure_instructions(store, given.mpi, budget, scratch)
-    elif part == cost.CALLS:
-        cost.measure_calls(store, given.mpi, given.rounds, budget, names)
-    elif part == cost.FINALIZE:
-        setups = cost.setups_of_finalize(given.mpi, given.finalize_ranks)
-        cost.in_rounds(store, setups, given.rounds, budget, scratch, names)
     else:
-        setups = cost.setups_of_overhead(given.mpi, given.ranks, given.size)
-        chosen = [setup for setup in setups if not given.only or setup.program in given.only.split(",")]
-        cost.in_rounds(store, chosen, given.rounds, budget, scratch, names)
+        cost.measure_instructions(store, given.mpi, budget, scratch)
+
+
+def timed_cells(given: argparse.Namespace, scratch: Path, *, is_begin: bool) -> list[cost.Cell]:
+    """Return the programs of all timed parts that are asked for.
+
+    is_begin : the measurement begins now, and what the page states of it is kept
+    """
+    cells = []
+    for part in (part for part in TIMED if part in given.parts):
+        store = Store(part, stamp=state.stamp())
+        found = cells_of(given, part, store, scratch / part)
+        if is_begin and found:
+            store.add_facts(facts(given.mpi, given.rounds))
+        cells += found
+    return cells
+
+
+def status(given: argparse.Namespace) -> list[str]:
+    """Return of which commit each part is, and how long what is left will take."""
+    lines = state.text([part for part in PARTS if part != build.PART])
+    for part in (part for part in TIMED if part in given.parts):
+        cells = cells_of(given, part, Store(part), Path())
+        lines.append(f"{part:12} {cost.needed(cells, given.rounds)}")
+    return [*lines, f"in sum       {cost.needed(timed_cells(given, Path(), is_begin=False), given.rounds)}"]
+
+
+def measure_all(given: argparse.Namespace) -> None:
+    """Measure all parts that are asked for: those without times, then the others in turns."""
+    if given.again is not None:
+        for part in given.parts:
+            if part != build.PART:
+                Store(part).forget()
+    rest = [part for part in PARTS if part in given.parts and part not in (build.PART, *TIMED)]
+    timed = [part for part in TIMED if part in given.parts]
+    whole = Budget(given.minutes)
+    with hosts.started(given.hosts), tempfile.TemporaryDirectory(prefix="peers-") as name:
+        # Time is shared between the parts that are left, so that the last one is not left without any.
+        for number, part in enumerate(rest):
+            scratch = Path(name) / part
+            scratch.mkdir()
+            measure(given, part, whole.share(len(rest) - number + len(timed)), scratch)
+        cells = timed_cells(given, Path(name), is_begin=True)
+        if cells:
+            print(cost.needed(cells, given.rounds), flush=True)
+            cost.in_turns(cells, given.rounds, whole)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -150,6 +208,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parse(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ["PATH"] = f"{places.RUNNER.parent}:{os.environ['PATH']}"
+    if given.status:
+        print("\n".join(status(given)))
+        return
     if given.bundle:
         from bench.peers.bundle import pack
 
@@ -161,20 +222,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         page.add_results(given.add)
         given.render = True
     if not given.render:
-        if build.PART in given.parts:
+        # Not again inside the namespaces of simulated hosts, which have no network.
+        if build.PART in given.parts and os.getpid() != 1:
             build.build_all(Path(given.peers) if given.peers else None, given.tools.split(","), given.mpi)
         if not places.RUNNER.exists():
             sys.exit("commlens is not built: run make build")
-        # Time is shared between the parts that are left, so that the last one is not left without any.
-        rest = [part for part in PARTS if part in given.parts and part != build.PART]
-        whole = Budget(given.minutes)
-        with tempfile.TemporaryDirectory(prefix="peers-") as name:
-            for number, part in enumerate(rest):
-                if given.again:
-                    Store(part).forget()
-                scratch = Path(name) / part
-                scratch.mkdir()
-                measure(given, part, whole.share(len(rest) - number), scratch)
+        measure_all(given)
+        print("\n".join(state.text([part for part in PARTS if part != build.PART])))
     if not given.no_page:
         from bench.peers import page  # needs numpy, which a machine that only measures may lack
 

@@ -2,23 +2,26 @@
 """Parts "overhead", "finalize", "calls" and "instructions": what each tool costs.
 
 A round runs a program without a tool and with every tool, in random order, and is kept when it is whole. Rounds of all
-programs take turns, so that a measurement that ends early has the same number of rounds of each.
+programs of all parts take turns, so that a measurement that ends early has nearly the same number of rounds of each.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
-from collections.abc import Iterator, Sequence
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.apps import PROGRAMS
 from bench.apps import build as build_app
-from bench.peers import places, runs
-from bench.peers.results import Budget, Store
+from bench.peers import applications, hosts, places, runs
+from bench.peers.results import ENOUGH, Budget, Store
 from bench.peers.tools import Configuration
 from bench.run import rows_of
 from instructions import dumps
@@ -54,24 +57,57 @@ COMMS_OF_FINALIZE = {"openmpi": (1, 100, 1000), "mpich": (1, 100, 1000)}
 RANKS_OF_FINALIZE = (2, 4, 16, 32)
 COMMS_OF_CALLS = {"openmpi": (1, 64, 4096), "mpich": (1, 64, 2000)}
 COMMS_OF_INSTRUCTIONS = 1024
-LIMIT = 120.0
+LIMIT = 60.0
+GUESS = 15.0
+"""Seconds of a round of a program that was never measured."""
 GIVES_UP = 2
 """A tool that failed so often with a program is not run with it again."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """A program that is run in rounds."""
+    """A program that is run in rounds.
+
+    `arguments` of an application are the size of its problem and what it counts.
+    """
 
     mpi: str
     ranks: int
     program: str
-    arguments: tuple[int, ...]
+    arguments: tuple[int | str, ...]
+    hosts: int = 1
 
     @property
     def key(self) -> tuple[str, str, str]:
         """Without the round."""
-        return self.mpi, str(self.ranks), " ".join(map(str, (self.program, *self.arguments)))
+        where = f" on {self.hosts} hosts" if self.hosts > 1 else ""
+        return self.mpi, f"{self.ranks}{where}", " ".join(map(str, (self.program, *self.arguments)))
+
+    @property
+    def application(self) -> applications.Application | None:
+        """The application, if it is one."""
+        return applications.BY_NAME.get(self.program)
+
+    def argv(self) -> list[str | Path]:
+        """Return its command line.
+
+        Raises
+        ------
+        FileNotFoundError
+            It is an application that is not there.
+        """
+        if self.application is None:
+            return [build_app(PROGRAMS[self.program], self.mpi), *map(str, self.arguments)]
+        program = self.application.executable(self.mpi)
+        if program is None:
+            raise FileNotFoundError(f"{self.program} is not built")
+        return [program, *map(str, self.application.arguments(self.ranks, int(self.arguments[0])))]
+
+    def files(self) -> dict[str, str]:
+        """Return the texts of its input files, by name."""
+        if self.application is None:
+            return {}
+        return dict(self.application.files(self.ranks, int(self.arguments[0])))
 
 
 def chosen(mpi: str, names: Sequence[str] | None) -> list[Configuration]:
@@ -79,9 +115,12 @@ def chosen(mpi: str, names: Sequence[str] | None) -> list[Configuration]:
     return [one for one in runs.present(mpi, cost=True) if names is None or one.name in names]
 
 
-def version_of(tools: Sequence[Configuration], mpi: str) -> str:
+def version_of(
+    tools: Sequence[Configuration], mpi: str, application: applications.Application | None = None
+) -> str:
     """Return what the results of a round depend on."""
-    return " | ".join(runs.version(tool, mpi) for tool in tools)
+    of_tools = [runs.version(tool, mpi) for tool in tools]
+    return " | ".join([*of_tools, application.version()] if application else of_tools)
 
 
 def measured(
@@ -96,9 +135,16 @@ def measured(
     tool = Tool(BASELINE) if configuration is None else runs.as_tool(configuration, setup.mpi)
     name = BASELINE if configuration is None else configuration.name
     (folder / "out").mkdir(parents=True)
-    launch = split([f"mpirun.{setup.mpi}", "-n", str(setup.ranks), *map(str, argv)])
-    words = tool.command(launch, find_stopwatch(), folder)
-    code, said, seconds = runs.execute(words, LIMIT, folder, is_crowded=setup.ranks > (os.cpu_count() or 1))
+    work = folder / "work"
+    work.mkdir()
+    for file, text in setup.files().items():
+        (work / file).write_text(text, encoding="utf-8")
+    launch = split([*hosts.launcher(setup.mpi, setup.ranks, setup.hosts), *map(str, argv)])
+    words = hosts.on_first(tool.command(launch, find_stopwatch(), folder), work, setup.hosts)
+    is_crowded = setup.ranks > (os.cpu_count() or 1)
+    code, said, seconds = runs.execute(
+        words, LIMIT, work, is_crowded=is_crowded, more=hosts.settings(setup.hosts)
+    )
     times = read_times(folder)
     failure = f"{runs.HUNG}: not ended after {LIMIT:.0f} s" if code is None else runs.failure_of(code, said)
     if not failure and len(times) != setup.ranks:
@@ -109,21 +155,11 @@ def measured(
         shutil.rmtree(folder)
         own = [word.replace(str(folder), "WORK") for word in words]
         return {"tool": name, "failure": failure, "command": runs.shown(own)}
-    # Some tools write into the current folder whatever their options say. The stopwatch's files are not theirs.
-    size = sum(
-        path.lstat().st_size
-        for path in folder.rglob("*")
-        if path.is_file() and not (path.parent == folder and is_of_stopwatch(path))
-    )
+    # Some tools write into the current folder whatever their options say. So do applications.
+    size = runs.size_of(folder / "out") + (0 if setup.application else runs.size_of(work))
     run = summarize(times, round_ns(seconds), size, round, position, name)
     shutil.rmtree(folder)
     return {**asdict(run), "finalize_ns": max(process.finalize for process in times)}
-
-
-def is_of_stopwatch(path: Path) -> bool:
-    """Return whether a file was written by the stopwatch: six numbers in a line."""
-    words = path.read_bytes()[:200].split()
-    return len(words) == 6 and all(word.isdigit() for word in words)
 
 
 def round_ns(seconds: float) -> int:
@@ -144,65 +180,129 @@ def failures(store: Store, setup: Setup, tool: str) -> int:
 
 def one_round(store: Store, setup: Setup, number: int, tools: Sequence[Configuration], scratch: Path) -> None:
     """Run a program without and with each tool, and keep the runs."""
-    argv = [build_app(PROGRAMS[setup.program], setup.mpi), *map(str, setup.arguments)]
+    begin = time.monotonic()
+    argv = setup.argv()
     legs: list[Configuration | None] = [
         None,
         *(tool for tool in tools if failures(store, setup, tool.name) < GIVES_UP),
     ]
     random.Random(f"{setup.key}{number}").shuffle(legs)
+    name = re.sub(r"\W+", "-", " ".join(setup.key))
     found = [
-        measured(leg, setup, argv, scratch / f"{number}-{position}", number, position)
+        measured(leg, setup, argv, scratch / f"{name}-{number}-{position}", number, position)
         for position, leg in enumerate(legs, 1)
     ]
-    store.put((*setup.key, str(number)), version_of(tools, setup.mpi), runs=found)
+    store.put(
+        (*setup.key, str(number)), version_of(tools, setup.mpi, setup.application), runs=found,
+        seconds=round(time.monotonic() - begin, 2),
+    )  # fmt: skip
 
 
-def seconds_of(store: Store, setup: Setup) -> float:
-    """Return how long the longest round of a program took, or a guess."""
-    took = [
-        sum(run.get("net_ns", 0) + run.get("hook_ns", 0) + run.get("wrap_ns", 0) for run in record["runs"])
-        / 1e9
-        for record in store
-        if tuple(record["key"][:3]) == setup.key
-    ]
-    return max(took, default=10.0)
+@dataclass(frozen=True)
+class Cell:
+    """A program that is measured in rounds, in turns with others.
+
+    Attributes
+    ----------
+    store : Store
+    key : tuple of str
+        Of its results, without the round.
+    version : str
+        What they depend on.
+    measure : callable
+        Measures a round, of this number, and keeps it.
+    """
+
+    store: Store
+    key: tuple[str, ...]
+    version: str
+    measure: Callable[[int], None]
+
+    def has(self, number: int) -> bool:
+        """Return whether this round is measured."""
+        return self.store.has((*self.key, str(number)), self.version)
+
+    def seconds(self) -> float | None:
+        """Return how long a round takes, the median of all, or None if none is measured."""
+        took = [
+            record["seconds"]
+            for record in self.store
+            if tuple(record["key"][:-1]) == self.key and "seconds" in record
+        ]
+        return statistics.median(took) if took else None
 
 
-def in_rounds(
-    store: Store,
-    setups: Sequence[Setup],
-    rounds: int,
-    budget: Budget,
-    scratch: Path,
-    names: Sequence[str] | None = None,
-) -> None:
-    """Run all programs in rounds, in turns, until all have their rounds or the time is over.
+def in_turns(cells: Sequence[Cell], rounds: int, budget: Budget) -> None:
+    """Measure all cells in rounds, in turns, until all have their rounds or the time is over."""
+    for number in range(1, rounds + 1):
+        for cell in cells:
+            if cell.has(number) or not budget.allows(cell.seconds() or GUESS):
+                continue
+            cell.measure(number)
+            print(f"{cell.store.part:8} {' '.join(cell.key)}, round {number} of {rounds}", flush=True)
+
+
+def needed(cells: Sequence[Cell], rounds: int) -> str:
+    """Return how long all rounds that are left take, as a sentence."""
+    known = [seconds for cell in cells if (seconds := cell.seconds()) is not None]
+    usual = statistics.mean(known) if known else GUESS
+    left = dict.fromkeys(sorted({min(ENOUGH, rounds), rounds}), 0.0)
+    for cell in cells:
+        for count in left:
+            waiting = sum(not cell.has(number) for number in range(1, count + 1))
+            left[count] += waiting * (cell.seconds() or usual)
+    texts = [f"{seconds / 60:.1f} minutes for {count} rounds" for count, seconds in left.items()]
+    unknown = f" ({len(cells) - len(known)} of them never measured)" if len(known) < len(cells) else ""
+    return f"{len(cells)} programs{unknown} need {', '.join(texts)}"
+
+
+def cells_of(
+    store: Store, setups: Sequence[Setup], scratch: Path, names: Sequence[str] | None = None
+) -> list[Cell]:
+    """Return programs that run under the stopwatch.
 
     names : of the configurations; None: all
     """
-    for number in range(1, rounds + 1):
-        for setup in setups:
-            tools = chosen(setup.mpi, names)
-            if store.has((*setup.key, str(number)), version_of(tools, setup.mpi)):
-                continue
-            if not budget.allows(seconds_of(store, setup)):
-                continue
-            one_round(store, setup, number, tools, scratch)
-            print(f"{store.part:8} {' '.join(setup.key)}, round {number} of {rounds}", flush=True)
+    cells = []
+    for setup in setups:
+        tools = chosen(setup.mpi, names)
+        cells.append(
+            Cell(
+                store,
+                setup.key,
+                version_of(tools, setup.mpi, setup.application),
+                lambda number, setup=setup, tools=tools: one_round(store, setup, number, tools, scratch),  # type: ignore[misc]
+            )
+        )
+    return cells
 
 
-def setups_of_overhead(mpis: Sequence[str], ranks: Sequence[int], size: str = "usual") -> list[Setup]:
-    """Return the programs of part "overhead".
+def setups_of_overhead(
+    mpis: Sequence[str], ranks: Sequence[int], size: str = "usual", counts: Sequence[int] = (1,)
+) -> list[Setup]:
+    """Return the applications that are there, and the programs, of part "overhead".
 
     size : "usual" for one or two seconds, "quick" for a quarter of that, "small" for milliseconds
+    counts : of hosts
     """
 
-    def arguments(name: str) -> tuple[int, ...]:
+    def arguments(name: str) -> tuple[int | str, ...]:
+        if name in applications.BY_NAME:
+            application = applications.BY_NAME[name]
+            return (application.size(size), application.unit)
         program = PROGRAMS[name]
         return QUICK[name] if size == "quick" else program.small if size == "small" else program.usual
 
+    def is_there(name: str, mpi: str) -> bool:
+        return name not in applications.BY_NAME or applications.BY_NAME[name].executable(mpi) is not None
+
     return [
-        Setup(mpi, n, name, arguments(name)) for name in PROGRAMS_OF_OVERHEAD for mpi in mpis for n in ranks
+        Setup(mpi, n, name, arguments(name), count)
+        for n in ranks
+        for count in counts
+        for name in (*applications.BY_NAME, *PROGRAMS_OF_OVERHEAD)
+        for mpi in mpis
+        if is_there(name, mpi) and (count == 1 or (mpi == hosts.MPI and n >= count))
     ]
 
 
@@ -216,30 +316,40 @@ def setups_of_finalize(mpis: Sequence[str], ranks: Sequence[int]) -> list[Setup]
     ]
 
 
-def measure_calls(
-    store: Store, mpis: Sequence[str], rounds: int, budget: Budget, names: Sequence[str] | None = None
-) -> None:
-    """Run bench/calls.c in rounds: nanoseconds of a call, on one and on many communicators."""
-    for number in range(1, rounds + 1):
-        for mpi in mpis:
-            tools = chosen(mpi, names)
-            key, version = (mpi, str(number)), version_of(tools, mpi)
-            if store.has(key, version) or not budget.allows(20):
-                continue
-            program = runs.compiled(places.ROOT / "bench" / "calls.c", mpi)
-            legs: list[Configuration | None] = [None, *tools]
-            random.Random(f"{mpi}{number}").shuffle(legs)
-            found = {}
-            for leg in legs:
-                with runs.run(leg, mpi, 1, [program, *map(str, COMMS_OF_CALLS[mpi])], LIMIT) as ran:
-                    lines = [line for line in ran.said.splitlines() if line.count("|") == 2]
-                    found[BASELINE if leg is None else leg.name] = {
-                        "failure": ran.failure,
-                        "command": ran.command,
-                        "ns": [[*row, ns] for row, ns in rows_of("\n".join(lines)).items()],
-                    }
-            store.put(key, version, runs=found)
-            print(f"calls    {mpi}, round {number} of {rounds}", flush=True)
+def cells_of_calls(store: Store, mpis: Sequence[str], names: Sequence[str] | None = None) -> list[Cell]:
+    """Return bench/calls.c for each MPI library: nanoseconds of a call, on one and on many communicators."""
+    cells = []
+    for mpi in mpis:
+        tools = chosen(mpi, names)
+        cells.append(
+            Cell(
+                store,
+                (mpi,),
+                version_of(tools, mpi),
+                lambda number, mpi=mpi, tools=tools: one_round_of_calls(store, mpi, number, tools),  # type: ignore[misc]
+            )
+        )
+    return cells
+
+
+def one_round_of_calls(store: Store, mpi: str, number: int, tools: Sequence[Configuration]) -> None:
+    """Run bench/calls.c without and with each tool, and keep the times of its rows."""
+    begin = time.monotonic()
+    program = runs.compiled(places.ROOT / "bench" / "calls.c", mpi)
+    legs: list[Configuration | None] = [None, *tools]
+    random.Random(f"{mpi}{number}").shuffle(legs)
+    found = {}
+    for leg in legs:
+        with runs.run(leg, mpi, 1, [program, *map(str, COMMS_OF_CALLS[mpi])], 2 * LIMIT) as ran:
+            lines = [line for line in ran.said.splitlines() if line.count("|") == 2]
+            found[BASELINE if leg is None else leg.name] = {
+                "failure": ran.failure,
+                "command": ran.command,
+                "ns": [[*row, ns] for row, ns in rows_of("\n".join(lines)).items()],
+            }
+    store.put(
+        (mpi, str(number)), version_of(tools, mpi), runs=found, seconds=round(time.monotonic() - begin, 2)
+    )
 
 
 def measure_instructions(store: Store, mpis: Sequence[str], budget: Budget, scratch: Path) -> None:
@@ -261,7 +371,7 @@ def measure_instructions(store: Store, mpis: Sequence[str], budget: Budget, scra
             ]  # fmt: skip
             # Alone, without a launcher, as a job of one process.
             words = [*valgrind, *words[3:]]
-            code, said, _ = runs.execute(words, 10 * LIMIT, folder)
+            code, said, _ = runs.execute(words, 20 * LIMIT, folder)
             found = dumps(folder)
             failure = runs.HUNG if code is None else runs.failure_of(code, said)
             if not found and not failure:

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from bench.peers import build, correct, cost, features, places
+from bench.peers import applications, build, correct, cost, features, places, state
 from bench.peers.correct import RANDOM
-from bench.peers.results import Record, Store
+from bench.peers.results import Record, Store, of_one_version
 from bench.peers.tools import BY_NAME, COMMLENS, CONFIGURATIONS, MPIS, PEERS, UNTRIED
 from overhead_page import added_bytes, around, number, table
 
@@ -58,6 +58,16 @@ def facts(part: str) -> list[str]:
 # ---- tools ----
 
 
+def outcome_text(record: Record | None) -> str:
+    """Return what came out of a build."""
+    if record is None:
+        return "not tried"
+    if record["outcome"] == "built":
+        return "built"
+    command = f" in {code(record['command'])}" if record.get("command") else ""
+    return f"**{record['outcome']}**{command}: {plain(record['why'])}"
+
+
 def tools() -> list[str]:
     """Return which tools were built, and in which configurations they run."""
     store = Store(build.PART)
@@ -65,14 +75,7 @@ def tools() -> list[str]:
     for peer in PEERS:
         cells = []
         for mpi in MPIS:
-            record = store.get(peer.name, mpi)
-            if record is None:
-                cells.append("not tried")
-            elif record["outcome"] == "built":
-                cells.append("built")
-            else:
-                command = f" in {code(record['command'])}" if record.get("command") else ""
-                cells.append(f"**{record['outcome']}**{command}: {plain(record['why'])}")
+            cells.append(outcome_text(store.get(peer.name, mpi)))
         rows.append((f"[{peer.name}]({peer.repository})", code(peer.commit[:12]), *cells))
     lines = table(("tool", "commit", *(f"with {title}" for title in MPIS.values())), rows, 4)
     lines += [f"- {name} was not tried: {why}." for name, why in UNTRIED.items()]
@@ -89,6 +92,24 @@ def tools() -> list[str]:
         )
         rows.append((one.name, code(settings), use, one.why))
     return [*lines, *table(("configuration", "environment", "for", "what it is"), rows, 4)]
+
+
+def applications_table() -> list[str]:
+    """Return the applications: where they come from, what they compute, and for which MPI library they are there."""
+    store = Store(build.PART)
+    rows = []
+    for one in applications.APPLICATIONS:
+        if one.source is None:
+            cells = [f"Debian package `{one.package}`", "for Open MPI only"]
+            name = one.name
+        else:
+            cells = [outcome_text(store.get(one.name, mpi)) for mpi in MPIS]
+            name = f"[{one.name}]({one.source.repository}) {code(one.source.commit[:12])}"
+        rows.append((name, f"{one.usual} {one.unit}", *cells))
+    lines: list[str] = table(
+        ("application", "problem", *(f"with {title}" for title in MPIS.values())), rows, 4
+    )
+    return lines
 
 
 # ---- correct ----
@@ -304,7 +325,7 @@ def calls(losses: Losses) -> list[str]:
     """Return the nanoseconds that each tool adds to a call."""
     lines: list[str] = []
     for mpi, title in MPIS.items():
-        records = [record for record in Store(cost.CALLS) if record["key"][0] == mpi]
+        records = of_one_version([record for record in Store(cost.CALLS) if record["key"][0] == mpi])
         added: dict[tuple[str, int], dict[str, list[float]]] = {}
         alone: dict[tuple[str, int], list[float]] = {}
         failed: dict[str, tuple[str, str, str]] = {}
@@ -342,7 +363,14 @@ def by_setup(part: str) -> dict[tuple[str, str, str], list[Record]]:
     for record in Store(part):
         mpi, ranks, program, _ = record["key"]
         found.setdefault((mpi, ranks, program), []).append(record)
-    return found
+    return {key: of_one_version(records) for key, records in found.items()}
+
+
+def place_of(key: tuple[str, str, str]) -> tuple[bool, str, int, str]:
+    """Return where a program has its row: applications first, then by name and ranks."""
+    _, where, program = key
+    name = program.split()[0]
+    return name not in applications.BY_NAME, name, int(where.split()[0]), where
 
 
 def failures(records: Iterable[Record]) -> dict[str, tuple[int, str, str]]:
@@ -414,9 +442,7 @@ def cost_table(
             if run["tool"] != BASELINE
         )
         rows = []
-        for (_, ranks, program), records in sorted(
-            setups.items(), key=lambda item: (item[0][2].split()[0], int(item[0][1]))
-        ):
+        for (_, ranks, program), records in sorted(setups.items(), key=lambda item: place_of(item[0])):
             pairs = cost.differences(records, what)
             values, texts = costs_of(
                 records, pairs, names, text, relative=relative, plain_number=plain_number
@@ -474,7 +500,9 @@ def write(target: Path) -> None:
     """Write the page."""
     losses = Losses()
     parts: dict[str, list[str]] = {
+        "PARTS": state.head([part for part in ALL if part != build.PART]) or NOTHING,
         "TOOLS": tools(),
+        "APPLICATIONS": applications_table(),
         "CORRECT": [*facts(correct.PART), *(line for mpi in MPIS for line in correct_of(mpi))] or NOTHING,
         "FEATURES": [*facts(features.PART), *features_table()],
         "INSTRUCTIONS": [*facts(cost.INSTRUCTIONS), *instructions(losses)],

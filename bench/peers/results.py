@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,20 @@ from bench.peers import places
 
 Record = dict[str, Any]
 
+ENOUGH = 6
+"""Rounds from which there are intervals: FEWEST of commlens.overhead.estimate, which needs numpy."""
+
 
 class Store:
     """The results of one part."""
 
-    def __init__(self, part: str, folder: Path | None = None) -> None:
+    def __init__(self, part: str, folder: Path | None = None, stamp: Mapping[str, str] | None = None) -> None:
+        """Read what is there.
+
+        stamp : further fields of new results, such as the commit
+        """
         self.part = part
+        self.stamp = dict(stamp or {})
         self.path = (folder or places.RESULTS) / f"{part}.jsonl"
         self.records: dict[tuple[str, ...], Record] = {}
         if self.path.exists():
@@ -49,7 +57,13 @@ class Store:
 
     def put(self, key: Sequence[str], version: str, **fields: Any) -> Record:
         """Keep the result of a step; a later result of the same step replaces it."""
-        record: Record = {"key": list(key), "version": version, "at": int(time.time()), **fields}
+        record: Record = {
+            "key": list(key),
+            "version": version,
+            "at": int(time.time()),
+            **self.stamp,
+            **fields,
+        }
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
@@ -82,6 +96,18 @@ class Store:
         self.records.clear()
         self.path.unlink(missing_ok=True)
         self.path.with_suffix(".json").unlink(missing_ok=True)
+
+
+def of_one_version(records: Sequence[Record], enough: int = ENOUGH) -> list[Record]:
+    """Return the rounds of a program that were measured with the same versions of all tools.
+
+    They are those of the newest versions, or of the newest ones with enough rounds if there are any.
+    """
+    by: dict[str, list[Record]] = {}
+    for record in records:
+        by.setdefault(record["version"], []).append(record)
+    newest_first = sorted(by.values(), key=lambda of: max(record["at"] for record in of), reverse=True)
+    return next((of for of in newest_first if len(of) >= enough), newest_first[0] if newest_first else [])
 
 
 class Budget:

@@ -39,7 +39,7 @@ def is_there(configuration: Configuration, mpi: str) -> bool:
     """Return whether its tool is built for this MPI library."""
     if configuration.peer == COMMLENS:
         return places.RUNNER.exists()
-    return BY_NAME[configuration.peer].preload(mpi) is not None
+    return BY_NAME[configuration.peer].built(mpi) is not None
 
 
 def present(mpi: str, *, cost: bool = False, counts: bool = False) -> list[Configuration]:
@@ -73,7 +73,7 @@ def as_tool(configuration: Configuration, mpi: str) -> Tool:
     name = re.sub(r"[^\w.+-]", "_", configuration.name)
     if configuration.peer == COMMLENS:
         return Tool(COMMLENS, wrapper=(str(places.RUNNER),), variables=variables(configuration, mpi))
-    library = BY_NAME[configuration.peer].preload(mpi)
+    library = BY_NAME[configuration.peer].built(mpi)
     return Tool(name, library=str(library), variables=variables(configuration, mpi))
 
 
@@ -124,18 +124,20 @@ def words_of(
         if configuration.peer == COMMLENS:
             runner = [str(places.RUNNER)]
         else:
-            settings["LD_PRELOAD"] = str(BY_NAME[configuration.peer].preload(mpi))
+            settings["LD_PRELOAD"] = str(BY_NAME[configuration.peer].built(mpi))
     if settings:
         words += ["env", *(f"{name}={value}" for name, value in settings.items())]
     return [*words, *runner, *map(str, argv)]
 
 
 def execute(
-    words: Sequence[str], limit: float, folder: Path, *, is_crowded: bool = True
-) -> tuple[int | None, str, float]:
+    words: Sequence[str], limit: float, folder: Path, *, is_crowded: bool = True,
+    more: Mapping[str, str] | None = None,
+) -> tuple[int | None, str, float]:  # fmt: skip
     """Run a command; return its exit status (None: it was stopped at the limit), output and seconds.
 
     is_crowded : whether ranks may share cores, so that a waiting one yields
+    more : further environment
     """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("COMMLENS_", "CALI_"))
@@ -143,8 +145,10 @@ def execute(
     environment.update(
         ENVIRONMENT, OMPI_MCA_fcoll="individual"
     )  # the default of Open MPI 4.1 corrupts its heap
+    environment["OMP_NUM_THREADS"] = "1"
     if is_crowded:
         environment["OMPI_MCA_mpi_yield_when_idle"] = "1"
+    environment.update(more or {})
     begin = time.monotonic()
     with tempfile.TemporaryFile() as file:
         process = subprocess.Popen(

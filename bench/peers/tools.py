@@ -1,66 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other profilers: which commit is built how, and in which configurations each is run.
-
-A build step is a line of bash that runs in a checkout of the source. `{mpi}` is the suffix of the compiler wrappers
-("openmpi", "mpich"), `{prefix}` where the tool is installed, `{jobs}` how many compilers may run at a time.
-"""
+"""The other profilers: which commit is built how, and in which configurations each is run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from bench.peers import places
+from bench.peers.sources import Source
 
 MPIS = {"openmpi": "Open MPI", "mpich": "MPICH"}
 COMMLENS = "commlens"
 
 
-@dataclass(frozen=True)
-class Peer:
-    """Another profiler.
-
-    Attributes
-    ----------
-    name : str
-    repository : str
-        Where its source is. The last part of the address is the name of its folder.
-    commit : str
-    steps : tuple of str
-        How it is built, after its own documentation.
-    library : str
-        Pattern of the file to preload, below the prefix.
-    needs : tuple of str
-        Debian packages, beside a compiler, CMake and the MPI libraries.
-    with_submodules : bool
-        Whether it needs the submodules of its repository.
-    """
-
-    name: str
-    repository: str
-    commit: str
-    steps: tuple[str, ...]
-    library: str
-    needs: tuple[str, ...] = ()
-    with_submodules: bool = False
-
-    @property
-    def folder(self) -> str:
-        """The name of its folder, as git clone chooses it."""
-        return self.repository.rsplit("/", 1)[1]
-
-    def prefix(self, mpi: str) -> Path:
-        """Where it is installed for one MPI library."""
-        return places.INSTALLED / f"{self.name}-{mpi}"
-
-    def preload(self, mpi: str) -> Path | None:
-        """Return its library for one MPI library, or None if it is not built."""
-        return next(iter(sorted(self.prefix(mpi).glob(self.library))), None)
-
-
 PEERS = (
-    Peer(
+    Source(
         "mpisee",
         "https://github.com/variemai/mpisee",
         "26cd27554af29197571c92914bb60f3d79c29077",
@@ -73,7 +26,7 @@ PEERS = (
         "lib*/libmpisee.so",
         needs=("libsqlite3-dev", "gfortran"),
     ),
-    Peer(
+    Source(
         "mpiP",
         "https://github.com/LLNL/mpiP",
         "8ff38c37777111543307fa40274caa96be8a916b",
@@ -86,7 +39,7 @@ PEERS = (
         "lib*/libmpiP.so",
         needs=("libunwind-dev", "binutils-dev", "libiberty-dev"),
     ),
-    Peer(
+    Source(
         "Caliper",
         "https://github.com/LLNL/Caliper",
         "74e48659cc770053ec5e1fed817336c59aadb84c",
@@ -99,7 +52,7 @@ PEERS = (
         ),
         "lib*/libcaliper.so",
     ),
-    Peer(
+    Source(
         "IPM",
         "https://github.com/nerscadmin/IPM",
         "02f0cdce630f0533e0aaadaccd8998a5e893968a",
@@ -113,7 +66,7 @@ PEERS = (
         "lib*/libipm.so",
         needs=("autoconf", "automake", "libtool", "gfortran"),
     ),
-    Peer(
+    Source(
         "TAU",
         "https://github.com/UO-OACISS/tau2",
         "c6fbe8e061537230076ffa990745d51b3bbb951c",

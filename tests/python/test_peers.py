@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,10 +16,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.peers import build, command, correct, cost, features, model, outputs, page, places, runs
+from bench.peers import (
+    applications,
+    build,
+    command,
+    correct,
+    cost,
+    features,
+    hosts,
+    model,
+    outputs,
+    page,
+    places,
+    runs,
+    state,
+)  # fmt: skip
 from bench.peers.outputs import OutputError, Row
-from bench.peers.results import Budget, Store
+from bench.peers.results import ENOUGH, Budget, Store, of_one_version
 from bench.peers.tools import CONFIGURATIONS, PEERS
+
+from commlens.overhead.estimate import FEWEST
 
 
 @pytest.fixture(autouse=True)
@@ -267,17 +284,85 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, int]]]
 SETUPS = [cost.Setup("openmpi", 2, name, (10,)) for name in ("halo", "cg")]
 
 
+def rewrite(store: Store, record: dict[str, Any], **changes: Any) -> None:
+    """Change fields of a stored result."""
+    fields = {name: value for name, value in record.items() if name not in ("key", "version")}
+    store.put(record["key"], record["version"], **{**fields, **changes})
+
+
+def cells(folder: Path) -> list[cost.Cell]:
+    """Return the programs of two parts."""
+    return [
+        *cost.cells_of(Store("overhead", stamp={"commit": "abc", "library": "aaa"}), SETUPS, folder),
+        *cost.cells_of(Store("finalize"), SETUPS[:1], folder),
+    ]
+
+
 def test_rounds_go_on_where_they_stopped(measured: list[tuple[str, int]], tmp_path: Path) -> None:
-    cost.in_rounds(Store("overhead"), SETUPS, 1, Budget(None), tmp_path)
+    cost.in_turns(cells(tmp_path)[:2], 1, Budget(None))
     assert len(measured) == 8
-    cost.in_rounds(Store("overhead"), SETUPS, 3, Budget(0), tmp_path)  # no time: nothing begins
+    cost.in_turns(cells(tmp_path)[:2], 3, Budget(0))  # no time: nothing begins
     assert len(measured) == 8
-    cost.in_rounds(Store("overhead"), SETUPS, 3, Budget(None), tmp_path)
+    cost.in_turns(cells(tmp_path)[:2], 3, Budget(None))
     assert {round for _, round in measured[8:]} == {2, 3}
     # A tool that failed twice with a program is not run with it again.
     assert sum(name == "mpisee" for name, _ in measured) == 4
-    cost.in_rounds(Store("overhead"), SETUPS, 3, Budget(None), tmp_path)
+    cost.in_turns(cells(tmp_path)[:2], 3, Budget(None))
     assert len(measured) == 8 + 8 + 6
+
+
+def test_rounds_of_all_parts_take_turns(measured: list[tuple[str, int]], tmp_path: Path) -> None:
+    cost.in_turns(cells(tmp_path), 2, Budget(None))
+    assert [round for name, round in measured if name == "baseline"] == [1, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.usefixtures("measured")
+def test_the_time_that_is_left_counts_only_missing_rounds(tmp_path: Path) -> None:
+    assert cost.needed(cells(tmp_path), 12) == (
+        "3 programs (3 of them never measured) need 4.5 minutes for 6 rounds, 9.0 minutes for 12 rounds"
+    )
+    cost.in_turns(cells(tmp_path), 4, Budget(None))
+    for part in ("overhead", "finalize"):
+        store = Store(part)
+        for record in list(store):
+            rewrite(store, record, seconds=20)
+    assert (
+        cost.needed(cells(tmp_path), 12)
+        == "3 programs need 2.0 minutes for 6 rounds, 8.0 minutes for 12 rounds"
+    )
+
+
+def test_rounds_of_other_versions_are_not_mixed() -> None:
+    old = [{"version": "1", "at": n} for n in range(9)]
+    new = [{"version": "2", "at": 10 + n} for n in range(6)]
+    assert of_one_version(old + new[:5]) == old
+    assert of_one_version(old + new) == new
+    assert of_one_version(old[:2] + new[:1]) == new[:1]
+    assert of_one_version([]) == []
+    assert ENOUGH == FEWEST
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_part_of_another_commit_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "stamp", lambda: {"commit": "def", "library": "bbb"})
+    cost.in_turns(cells(tmp_path)[:2], 1, Budget(None))
+    assert state.head(["overhead", "calls"])[2].startswith("| overhead | abc | ")
+    assert not any("Not of one commit" in line for line in state.head(["overhead", "calls"]))
+    said = "\n".join(state.text(["overhead", "calls"]))
+    assert "of another library" in said
+    assert "make peers AGAIN=overhead" in said
+    assert "calls        not measured" in said
+
+    counts = Store("instructions", stamp={"commit": "def", "library": "bbb"})
+    counts.put(
+        ("openmpi", "mpiP"), "1", failure="", command="", counts=[]
+    )  # depends on no commit of this tree
+    assert state.state_of("instructions") is None
+    record = counts.put(("openmpi", "commlens"), "1", failure="", command="", counts=[])
+    rewrite(counts, record, at=record["at"] + 60)
+    found = state.states(["overhead", "instructions"])
+    assert state.others(found, "bbb") == ["overhead"]
+    assert "**Not of one commit**: overhead is" in "\n".join(state.head(["overhead", "instructions"]))
 
 
 # ---- the page ----
@@ -286,7 +371,7 @@ def test_rounds_go_on_where_they_stopped(measured: list[tuple[str, int]], tmp_pa
 def test_an_empty_page_says_what_is_not_measured(tmp_path: Path) -> None:
     page.write(tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
-    assert text.count("Not measured yet.") == 5
+    assert text.count("Not measured yet.") == 6
     assert text.count("Not measured yet in at least 6 rounds.") == 5
     assert not re.search(r"@[A-Z_]+@", text)
     assert "In none of 0 comparisons" in text
@@ -294,7 +379,7 @@ def test_an_empty_page_says_what_is_not_measured(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("measured")
 def test_the_page_shows_failures_and_where_another_tool_costs_less(tmp_path: Path) -> None:
-    cost.in_rounds(Store("overhead"), SETUPS, 6, Budget(None), tmp_path)
+    cost.in_turns(cells(tmp_path)[:2], 6, Budget(None))
     built = Store("build")
     built.put(("mpisee", "openmpi"), "1", outcome="built", library="l")
     built.put(("TAU", "mpich"), "1", outcome="failed", command="make install", why="a.h: no such file")
@@ -324,6 +409,48 @@ def test_the_page_shows_failures_and_where_another_tool_costs_less(tmp_path: Pat
     assert "- instructions, Barrier, 1 communicators, Open MPI: mpisee 50, commlens 110" in text
     assert "- mpisee, halo 10, 2 ranks, Open MPI, 2 times: signal 11. `mpirun ./app`" in text
     assert "- net, added share, halo 10, 2 ranks, Open MPI: mpiP" in text, "mpiP was made to cost less"
+
+
+# ---- applications ----
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8, 16])
+def test_an_application_has_the_same_problem_for_all_ranks(ranks: int) -> None:
+    x, y, z = applications.grid(ranks)
+    assert x * y * z == ranks
+    words = list(map(str, applications.of_amg(ranks, 48)))
+    sides = [int(p) * int(n) for p, n in zip(words[3:6], words[7:10])]
+    assert sides == [48, 48, 48]
+    (text,) = applications.hpccinf(ranks, 720).values()
+    rows, columns = (int(re.search(rf"^(\d+) +{name}$", text, re.M)[1]) for name in ("Ps", "Qs"))  # type: ignore[index]
+    assert rows * columns == ranks
+    assert re.search(r"^720 +Ns$", text, re.M)
+
+
+def test_inputs_of_applications_have_their_size() -> None:
+    (melt,) = applications.melt(2, 800).values()
+    assert [line.split() for line in melt.splitlines() if line.startswith("run")] == [["run", "800"]]
+
+
+def test_an_application_that_is_not_there_is_not_measured(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert {setup.program for setup in cost.setups_of_overhead(["openmpi"], [2])} == set(
+        cost.PROGRAMS_OF_OVERHEAD
+    )
+    program = home / "installed" / "AMG-mpich" / "bin" / "amg"
+    program.parent.mkdir(parents=True)
+    program.write_text("")
+    (found,) = (one for one in cost.setups_of_overhead(["openmpi", "mpich"], [2]) if one.application)
+    assert found.key == ("mpich", "2", "AMG 48 cells a side")
+    assert list(map(str, found.argv()))[1:] == ["-problem", "1", "-P", "2", "1", "1", "-n", "24", "48", "48"]
+
+
+def test_several_hosts_are_for_open_mpi_and_enough_ranks() -> None:
+    found = cost.setups_of_overhead(["openmpi", "mpich"], [2, 8], counts=[1, 4])
+    assert {(setup.mpi, setup.ranks) for setup in found if setup.hosts == 4} == {(hosts.MPI, 8)}
+    assert next(setup for setup in found if setup.hosts == 4).key[1] == "8 on 4 hosts"
 
 
 # ---- sources and commands ----
@@ -363,6 +490,8 @@ def test_a_build_that_fails_is_a_result_with_its_command_and_the_reason(
 
 def test_what_is_no_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.parse(["--parts", "correct,features"]).parts == ["correct", "features"]
+    assert command.parse(["--again", "calls"]).parts == ["calls"]
+    assert command.parse(["--again", "--parts", "calls,overhead"]).parts == ["calls", "overhead"]
     with pytest.raises(SystemExit):
         command.parse(["--parts", "corect"])
     assert "corect is none of build, correct" in capsys.readouterr().err
