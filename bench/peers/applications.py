@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real applications under the tools: from source for both MPI libraries, or as Debian packages them, for Open MPI.
 
-The whole problem is the same for all numbers of ranks. One run takes one to five seconds on two ranks.
+The whole problem is the same for all numbers of ranks. A run takes one to two seconds on two ranks.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def pseudopotential() -> str:
 def silicon(_ranks: int, cutoff: int) -> dict[str, str]:
     """Return the input of Quantum ESPRESSO: two atoms of silicon, with a cutoff in Rydberg."""
     text = (INPUTS / "silicon.in").read_text(encoding="utf-8")
-    text = text.replace("ecutwfc = 10.0", f"ecutwfc = {cutoff}.0").replace("2 2 2 0 0 0", "4 4 4 0 0 0")
+    text = text.replace("ecutwfc = 10.0", f"ecutwfc = {cutoff}.0").replace("2 2 2 0 0 0", "8 8 8 0 0 0")
     return {"silicon.in": text, PSEUDOPOTENTIAL: pseudopotential()}
 
 
@@ -137,7 +137,7 @@ def hpccinf(ranks: int, size: int) -> dict[str, str]:
 
 APPLICATIONS = (
     Application(
-        "AMG", 48, 32, "cells a side", of_amg,
+        "AMG", 80, 48, "cells a side", of_amg,
         source=Source(
             "AMG",
             "https://github.com/LLNL/AMG",
@@ -152,7 +152,7 @@ APPLICATIONS = (
         ),
     ),
     Application(
-        "miniAMR", 20, 8, "time steps", of_miniamr,
+        "miniAMR", 10, 4, "time steps", of_miniamr,
         source=Source(
             "miniAMR",
             "https://github.com/Mantevo/miniAMR",
@@ -178,11 +178,11 @@ APPLICATIONS = (
         ),
     ),
     Application(
-        "LAMMPS", 800, 200, "steps", lambda _ranks, _size: ["-in", "melt.in"], melt,
+        "LAMMPS", 3000, 800, "steps", lambda _ranks, _size: ["-in", "melt.in"], melt,
         program="lmp", package="lammps",
     ),
     Application(
-        "Quantum-ESPRESSO", 30, 12, "Ry", lambda _ranks, _size: ["-nk", 2, "-in", "silicon.in"], silicon,
+        "Quantum-ESPRESSO", 60, 25, "Ry", lambda _ranks, _size: ["-nk", 2, "-in", "silicon.in"], silicon,
         program="pw.x", package="quantum-espresso",
     ),
     Application("hpcc", 720, 360, "rows", lambda _ranks, _size: [], hpccinf, program="hpcc", package="hpcc"),

@@ -53,10 +53,39 @@ def numbers(text: str) -> list[int]:
     return [int(word) for word in text.split(",")]
 
 
+def add_actions(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is done with results."""
+    parser.add_argument(
+        "--again",
+        nargs="?",
+        const="",
+        metavar="PARTS",
+        help="forget the results of these parts first, and measure only them (default: those of --parts)",
+    )
+    parser.add_argument(
+        "--status",
+        action="store_true",
+        help="only say of which commit each part is, and what is left to measure",
+    )
+    parser.add_argument("--render", action="store_true", help="only write the page")
+    parser.add_argument("--no-page", action="store_true", help="write no page")
+    parser.add_argument("--page", type=Path, default=places.PAGE, help="default: docs/comparison.md")
+    parser.add_argument(
+        "--bundle", type=Path, metavar="FILE", help="only pack what the timing parts need on another machine"
+    )
+    parser.add_argument(
+        "--add", type=Path, metavar="FOLDER", help="only add the results that a bundle measured elsewhere"
+    )
+
+
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return what the command line says."""
     parser = argparse.ArgumentParser(prog="bench.peers", description=__doc__)
-    parser.add_argument("--parts", default="", help=f"of {','.join(PARTS)} (default: all)")
+    parser.add_argument(
+        "--parts",
+        default="",
+        help=f"of {','.join(PARTS)} (default: all). If the time is short, the first timed one has priority",
+    )
     parser.add_argument("--mpi", default=",".join(MPIS), help="default: %(default)s")
     parser.add_argument(
         "--peers",
@@ -98,27 +127,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         help="of the programs of part overhead: seconds, a quarter of that, milliseconds (default: %(default)s)",
     )
     parser.add_argument("--with", dest="names", help="configurations whose cost is measured (default: all)")
-    parser.add_argument(
-        "--again",
-        nargs="?",
-        const="",
-        metavar="PARTS",
-        help="forget the results of these parts first, and measure only them (default: those of --parts)",
-    )
-    parser.add_argument(
-        "--status",
-        action="store_true",
-        help="only say of which commit each part is, and what is left to measure",
-    )
-    parser.add_argument("--render", action="store_true", help="only write the page")
-    parser.add_argument("--no-page", action="store_true", help="write no page")
-    parser.add_argument("--page", type=Path, default=places.PAGE, help="default: docs/comparison.md")
-    parser.add_argument(
-        "--bundle", type=Path, metavar="FILE", help="only pack what the timing parts need on another machine"
-    )
-    parser.add_argument(
-        "--add", type=Path, metavar="FOLDER", help="only add the results that a bundle measured elsewhere"
-    )
+    add_actions(parser)
     given = parser.parse_args(arguments)
     given.parts = (given.again or given.parts or ",".join(PARTS)).split(",")
     given.mpi = given.mpi.split(",")
@@ -164,7 +173,7 @@ def timed_cells(given: argparse.Namespace, scratch: Path, *, is_begin: bool) -> 
     is_begin : the measurement begins now, and what the page states of it is kept
     """
     cells = []
-    for part in (part for part in TIMED if part in given.parts):
+    for part in (part for part in given.parts if part in TIMED):  # the first one has priority
         store = Store(part, stamp=state.stamp())
         found = cells_of(given, part, store, scratch / part)
         if is_begin and found:

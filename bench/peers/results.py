@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -120,11 +121,15 @@ class Budget:
         """Return whether a step of this length ends in time."""
         return self.end is None or time.monotonic() + seconds < self.end
 
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return math.inf if self.end is None else max(0.0, self.end - time.monotonic())
+
     def share(self, parts: int) -> Budget:
         """Return an equal share of the time that is left for so many parts."""
         if self.end is None:
             return self
-        return Budget(max(0.0, self.end - time.monotonic()) / 60 / parts)
+        return Budget(self.left() / 60 / parts)
 
 
 def digest(*paths: Path) -> str:

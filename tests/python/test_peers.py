@@ -332,6 +332,36 @@ def test_the_time_that_is_left_counts_only_missing_rounds(tmp_path: Path) -> Non
     )
 
 
+class Clock(Budget):
+    """A budget whose time is over after so many seconds of rounds."""
+
+    def __init__(self, cells: list[cost.Cell], seconds: float) -> None:
+        self.cells, self.seconds = cells, seconds
+
+    def left(self) -> float:
+        return self.seconds - sum(float(record["seconds"]) for cell in self.cells for record in cell.store)
+
+    def allows(self, seconds: float) -> bool:
+        return seconds <= self.left()
+
+
+def test_if_time_is_short_the_first_programs_get_six_rounds() -> None:
+    def cell(name: str, seconds: float) -> cost.Cell:
+        store = Store(name)
+
+        def measure(number: int) -> None:
+            store.put((name, str(number)), "1", seconds=seconds, runs=[])
+
+        return cost.Cell(store, (name,), "1", measure)
+
+    found = [cell("a", 10), cell("b", 100), cell("c", 1)]
+    clock = Clock(found, 200)
+    cost.in_turns(found, 30, clock)
+    assert [len(list(one.store)) for one in found] == [9, 1, 10]
+    cost.in_turns(found, 6, Budget(None))
+    assert [len(list(one.store)) for one in found] == [9, 6, 10]
+
+
 def test_rounds_of_other_versions_are_not_mixed() -> None:
     old = [{"version": "1", "at": n} for n in range(9)]
     new = [{"version": "2", "at": 10 + n} for n in range(6)]
@@ -443,8 +473,8 @@ def test_an_application_that_is_not_there_is_not_measured(
     program.parent.mkdir(parents=True)
     program.write_text("")
     (found,) = (one for one in cost.setups_of_overhead(["openmpi", "mpich"], [2]) if one.application)
-    assert found.key == ("mpich", "2", "AMG 48 cells a side")
-    assert list(map(str, found.argv()))[1:] == ["-problem", "1", "-P", "2", "1", "1", "-n", "24", "48", "48"]
+    assert found.key == ("mpich", "2", "AMG 80 cells a side")
+    assert list(map(str, found.argv()))[1:] == ["-problem", "1", "-P", "2", "1", "1", "-n", "40", "80", "80"]
 
 
 def test_several_hosts_are_for_open_mpi_and_enough_ranks() -> None:
