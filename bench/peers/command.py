@@ -101,8 +101,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--minutes",
         type=float,
-        help="begin no step that would end later (default: no limit). Rounds of all timed parts take turns, so all programs "
-        "have nearly as many",
+        help="begin no step that would end later (default: no limit). Rounds of all timed parts take turns",
     )
     parser.add_argument(
         "--ranks", type=numbers, default=[2], help="of the programs of part overhead (default: 2)"
@@ -131,11 +130,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     given = parser.parse_args(arguments)
     given.parts = (given.again or given.parts or ",".join(PARTS)).split(",")
     given.mpi = given.mpi.split(",")
-    for names, known in (
-        (given.parts, PARTS),
-        (given.mpi, MPIS),
-        (given.tools.split(","), [one.name for one in build.ALL]),
-    ):
+    sources = [one.name for one in build.ALL]
+    for names, known in ((given.parts, PARTS), (given.mpi, MPIS), (given.tools.split(","), sources)):
         for name in names:
             if name not in known:
                 parser.error(f"{name} is none of {', '.join(known)}")

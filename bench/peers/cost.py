@@ -167,34 +167,42 @@ def round_ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def failures(store: Store, setup: Setup, tool: str) -> int:
-    """Return how often a tool has failed with a program; a run that did not end is enough to give up."""
+def failures(store: Store, key: Sequence[str], version: str, tool: str) -> int:
+    """Return how often a tool of this version has failed with a program; a run that did not end is enough to give up."""
     return sum(
         (GIVES_UP if run["failure"].startswith(runs.HUNG) else 1)
         for record in store
-        if tuple(record["key"][:3]) == setup.key
+        if record["key"][:-1] == list(key) and record["version"] == version
         for run in record["runs"]
         if run["tool"] == tool and run["failure"]
     )
 
 
 def one_round(store: Store, setup: Setup, number: int, tools: Sequence[Configuration], scratch: Path) -> None:
-    """Run a program without and with each tool, and keep the runs."""
-    begin = time.monotonic()
+    """Run a program without and with each tool, and keep the runs.
+
+    Before the first round it runs once for nothing; if that fails, it runs with no tool, because nobody can be blamed.
+    """
     argv = setup.argv()
+    name = re.sub(r"\W+", "-", " ".join(setup.key))
+    version = version_of(tools, setup.mpi, setup.application)
+    if not any(record["key"][:-1] == list(setup.key) and record["version"] == version for record in store):
+        trial = measured(None, setup, argv, scratch / name, number, 0)
+        if trial["failure"]:
+            store.put((*setup.key, str(number)), version, runs=[trial])
+            return
+    begin = time.monotonic()
     legs: list[Configuration | None] = [
         None,
-        *(tool for tool in tools if failures(store, setup, tool.name) < GIVES_UP),
+        *(tool for tool in tools if failures(store, setup.key, version, tool.name) < GIVES_UP),
     ]
     random.Random(f"{setup.key}{number}").shuffle(legs)
-    name = re.sub(r"\W+", "-", " ".join(setup.key))
     found = [
         measured(leg, setup, argv, scratch / f"{name}-{number}-{position}", number, position)
         for position, leg in enumerate(legs, 1)
     ]
     store.put(
-        (*setup.key, str(number)), version_of(tools, setup.mpi, setup.application), runs=found,
-        seconds=round(time.monotonic() - begin, 2),
+        (*setup.key, str(number)), version, runs=found, seconds=round(time.monotonic() - begin, 2),
     )  # fmt: skip
 
 
@@ -219,8 +227,12 @@ class Cell:
     measure: Callable[[int], None]
 
     def has(self, number: int) -> bool:
-        """Return whether this round is measured."""
-        return self.store.has((*self.key, str(number)), self.version)
+        """Return whether this round is measured, or the program fails without a tool."""
+        return self.store.has((*self.key, str(number)), self.version) or self.is_given_up()
+
+    def is_given_up(self) -> bool:
+        """Return whether the program fails without a tool."""
+        return self.store.part != CALLS and failures(self.store, self.key, self.version, BASELINE) >= GIVES_UP
 
     def missing(self, rounds: int) -> int:
         """Return how many of these rounds are not measured."""

@@ -373,6 +373,16 @@ def place_of(key: tuple[str, str, str]) -> tuple[bool, str, int, str]:
     return name not in applications.BY_NAME, name, int(where.split()[0]), where
 
 
+def ranks_text(where: str) -> str:
+    """Return where a program ran.
+
+    >>> ranks_text("2"), ranks_text("8 on 4 hosts")
+    ('2 ranks', '8 ranks on 4 hosts')
+    """
+    ranks, *hosts = where.split(" ", 1)
+    return " ".join([ranks, "ranks", *hosts])
+
+
 def failures(records: Iterable[Record]) -> dict[str, tuple[int, str, str]]:
     """Return for each tool how often it failed, how, and the command."""
     found: dict[str, tuple[int, str, str]] = {}
@@ -451,7 +461,7 @@ def cost_table(
             base = [] if plain_number else [base_text(what, statistics.median(before)) if before else ""]
             rows.append((code(program), ranks, str(len(records)), *base, *bold_best(values, texts, names)))
             losses.note(
-                f"{title}, {program}, {ranks} ranks, {mpi_title}",
+                f"{title}, {program}, {ranks_text(ranks)}, {mpi_title}",
                 values,
                 lambda value: text(Estimate(value, float("nan"), float("nan"), 1, None)),
             )
@@ -490,8 +500,9 @@ def failed_runs(part: str) -> list[str]:
     lines = []
     for (mpi, ranks, program), records in by_setup(part).items():
         for tool, (times, failure, command) in failures(records).items():
+            who = "without a tool" if tool == BASELINE else tool
             lines.append(
-                f"- {tool}, {program}, {ranks} ranks, {MPIS[mpi]}, {times} times: {plain(failure)}. {code(command)}"
+                f"- {who}, {program}, {ranks_text(ranks)}, {MPIS[mpi]}, {times} times: {plain(failure)}. {code(command)}"
             )
     return ["Failed runs:", "", *lines, ""] if lines else []
 

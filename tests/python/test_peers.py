@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +259,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, int]]]
         configuration: Any, _setup: cost.Setup, _argv: Any, _folder: Path, round: int, position: int
     ) -> dict[str, Any]:
         name = "baseline" if configuration is None else configuration.name
-        done.append((name, round))
+        if position > 0:  # not the run before the first round
+            done.append((name, round))
         if name == "mpisee":
             return {"tool": name, "failure": "signal 11", "command": "mpirun ./app"}
         ns = 1_000_000 + 1000 * round + (0 if configuration is None else 50_000 * len(name))
@@ -330,6 +332,25 @@ def test_the_time_that_is_left_counts_only_missing_rounds(tmp_path: Path) -> Non
         cost.needed(cells(tmp_path), 12)
         == "3 programs need 2.0 minutes for 6 rounds, 8.0 minutes for 12 rounds"
     )
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_program_that_hangs_without_a_tool_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    def hang(_leg: Any, _setup: Any, _argv: Any, _folder: Path, _round: int, position: int) -> dict[str, Any]:
+        tried.append(position)
+        return {"tool": "baseline", "failure": "hung: not ended after 60 s", "command": "mpirun ./app"}
+
+    monkeypatch.setattr(cost, "measured", hang)
+    cost.in_turns(cells(tmp_path)[:1], 6, Budget(None))
+    assert tried == [0]
+    assert "1 programs need 0.0 minutes" in cost.needed(
+        [replace(cell, store=Store("overhead")) for cell in cells(tmp_path)[:1]], 6
+    ).replace(" (1 of them never measured)", "")
+    page.write(tmp_path / "page.md")
 
 
 class Clock(Budget):
