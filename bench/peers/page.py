@@ -105,7 +105,7 @@ def applications_table() -> list[str]:
         else:
             cells = [outcome_text(store.get(one.name, mpi)) for mpi in MPIS]
             name = f"[{one.name}]({one.source.repository}) {code(one.source.commit[:12])}"
-        rows.append((name, f"{one.usual} {one.unit}", *cells))
+        rows.append((name, f"{one.usual:,} {one.unit}, quick {one.quick:,}", *cells))
     lines: list[str] = table(
         ("application", "problem", *(f"with {title}" for title in MPIS.values())), rows, 4
     )
