@@ -386,7 +386,7 @@ def one_round_of_calls(store: Store, mpi: str, number: int, tools: Sequence[Conf
     random.Random(f"{mpi}{number}").shuffle(legs)
     found = {}
     for leg in legs:
-        arguments = [program, *map(str, COMMS_OF_CALLS[mpi])]
+        arguments: list[str | Path] = [program, *map(str, COMMS_OF_CALLS[mpi])]
         with runs.run(leg, mpi, 1, arguments, 2 * LIMIT, {"CALLS_BLOCKS": str(BLOCKS_OF_CALLS)}) as ran:
             lines = [line for line in ran.said.splitlines() if line.count("|") == 2]
             found[BASELINE if leg is None else leg.name] = {
