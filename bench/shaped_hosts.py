@@ -132,7 +132,9 @@ class Hosts:
         self.remote_shell.chmod(0o755)
         for words in ("link set lo up", "link add bridge type bridge", "link set bridge up"):
             subprocess.run(["ip", *words.split()], check=True)
-        bridged = BRIDGED.format(network=NETWORK, shape=SHAPE.format(rate=self.rate), tc="tc" if self.rate else ":")
+        bridged = BRIDGED.format(
+            network=NETWORK, shape=SHAPE.format(rate=self.rate), tc="tc" if self.rate else ":"
+        )
         script = HOST.format(network="" if self.delay else bridged)
         for number, name in enumerate(self.names, 1):
             apart = ["unshare", "--net", "--uts", "--mount", "--ipc", "sh", "-c", script, "sh"]
