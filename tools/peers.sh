@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
 . tools/openmpi.sh
-tools/setup.sh build reader dev mpi peers
+tools/setup.sh build reader dev mpi peers ${HOSTS:+hosts}
 tools/build.sh release
 say peers "python -m bench.peers"
 exec .venv/bin/python -m bench.peers ${PEERS:+--peers "$PEERS"} ${PARTS:+--parts "$PARTS"} \
