@@ -69,7 +69,7 @@ overhead:    ## cost of commlens for programs, calls and memory, with intervals:
 	@tools/bench.sh overhead.py
 
 peers:       ## other profilers, built and compared: hours; PEERS=folder with clones, PARTS=some, BUDGET=minutes; docs/comparison.md
-	@PEERS="$(PEERS)" PARTS="$(PARTS)" AGAIN="$(AGAIN)" BUDGET="$(BUDGET)" ROUNDS="$(ROUNDS)" RANKS="$(RANKS)" HOSTS="$(HOSTS)" tools/peers.sh
+	@PEERS="$(PEERS)" PARTS="$(PARTS)" AGAIN="$(AGAIN)" BUDGET="$(BUDGET)" ROUNDS="$(ROUNDS)" RANKS="$(RANKS)" HOSTS="$(HOSTS)" SIZE="$(SIZE)" tools/peers.sh
 
 study:       ## which algorithm of MPI_Alltoall is the fastest for an FFT: minutes; writes docs/cases/fft.md
 	@tools/bench.sh study.py

@@ -121,9 +121,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--size",
-        choices=("usual", "quick", "small"),
+        choices=("usual", "mixed", "quick", "small"),
         default="usual",
-        help="of the programs of part overhead: seconds, a quarter of that, milliseconds (default: %(default)s)",
+        help="of the programs of part overhead: seconds, seconds for applications only, a quarter of that, milliseconds (default: %(default)s)",
     )
     parser.add_argument("--with", dest="names", help="configurations whose cost is measured (default: all)")
     add_actions(parser)

@@ -61,6 +61,8 @@ COMMS_OF_INSTRUCTIONS = 1024
 LIMIT = 60.0
 GUESS = 15.0
 """Seconds of a round of a program that was never measured."""
+SLOWER = 20
+"""A run with a tool hangs if it takes so many times as long as alone, and LIMIT seconds."""
 GIVES_UP = 2
 """A tool that failed so often with a program is not run with it again."""
 
@@ -131,6 +133,7 @@ def measured(
     folder: Path,
     round: int,
     position: int,
+    limit: float,
 ) -> dict[str, Any]:
     """Run a program once under the stopwatch and return its times, memory and bytes of output."""
     tool = Tool(BASELINE) if configuration is None else runs.as_tool(configuration, setup.mpi)
@@ -144,10 +147,10 @@ def measured(
     words = hosts.on_first(tool.command(launch, find_stopwatch(), folder), work, setup.hosts)
     is_crowded = setup.ranks > (os.cpu_count() or 1)
     code, said, seconds = runs.execute(
-        words, LIMIT, work, is_crowded=is_crowded, more=hosts.settings(setup.hosts)
+        words, limit, work, is_crowded=is_crowded, more=hosts.settings(setup.hosts)
     )
     times = read_times(folder)
-    failure = f"{runs.HUNG}: not ended after {LIMIT:.0f} s" if code is None else runs.failure_of(code, said)
+    failure = f"{runs.HUNG}: not ended after {limit:.0f} s" if code is None else runs.failure_of(code, said)
     if not failure and len(times) != setup.ranks:
         failure = f"{len(times)} of {setup.ranks} processes reached the end of MPI_Finalize"
     if not failure and not all(process.has_tool for process in times):
@@ -179,6 +182,11 @@ def failures(store: Store, key: Sequence[str], version: str, tool: str) -> int:
     )
 
 
+def wall_seconds(run: dict[str, Any]) -> float:
+    """Return how long a run took; 0 if it failed."""
+    return float(sum(run.get(f"{part}_ns", 0) for part in ("net", "hook", "wrap"))) / 1e9
+
+
 def one_round(store: Store, setup: Setup, number: int, tools: Sequence[Configuration], scratch: Path) -> None:
     """Run a program without and with each tool, and keep the runs.
 
@@ -188,10 +196,20 @@ def one_round(store: Store, setup: Setup, number: int, tools: Sequence[Configura
     name = re.sub(r"\W+", "-", " ".join(setup.key))
     version = version_of(tools, setup.mpi, setup.application)
     if not any(record["key"][:-1] == list(setup.key) and record["version"] == version for record in store):
-        trial = measured(None, setup, argv, scratch / name, number, 0)
+        trial = measured(None, setup, argv, scratch / name, number, 0, LIMIT)
         if trial["failure"]:
             store.put((*setup.key, str(number)), version, runs=[trial])
             return
+        alone = wall_seconds(trial)
+    else:
+        alone = max(
+            wall_seconds(run)
+            for record in store
+            if record["key"][:-1] == list(setup.key)
+            for run in record["runs"]
+            if run["tool"] == BASELINE
+        )
+    limit = max(LIMIT, SLOWER * alone)
     begin = time.monotonic()
     legs: list[Configuration | None] = [
         None,
@@ -199,7 +217,7 @@ def one_round(store: Store, setup: Setup, number: int, tools: Sequence[Configura
     ]
     random.Random(f"{setup.key}{number}").shuffle(legs)
     found = [
-        measured(leg, setup, argv, scratch / f"{name}-{number}-{position}", number, position)
+        measured(leg, setup, argv, scratch / f"{name}-{number}-{position}", number, position, limit)
         for position, leg in enumerate(legs, 1)
     ]
     store.put(
@@ -323,16 +341,19 @@ def setups_of_overhead(
 ) -> list[Setup]:
     """Return the applications that are there, and the programs, of part "overhead".
 
-    size : "usual" for one or two seconds, "quick" for a quarter of that, "small" for milliseconds
+    size : "usual" for one or two seconds, "quick" for a quarter of that, "mixed" for the usual applications and the quick
+        programs, "small" for milliseconds
     counts : of hosts
     """
 
     def arguments(name: str) -> tuple[int | str, ...]:
         if name in applications.BY_NAME:
             application = applications.BY_NAME[name]
-            return (application.size(size), application.unit)
+            return (application.size("usual" if size == "mixed" else size), application.unit)
         program = PROGRAMS[name]
-        return QUICK[name] if size == "quick" else program.small if size == "small" else program.usual
+        if size in ("quick", "mixed"):
+            return QUICK[name]
+        return tuple(program.small if size == "small" else program.usual)
 
     def is_there(name: str, mpi: str) -> bool:
         return name not in applications.BY_NAME or applications.BY_NAME[name].executable(mpi) is not None

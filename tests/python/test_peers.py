@@ -256,7 +256,13 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, int]]]
     done: list[tuple[str, int]] = []
 
     def run(
-        configuration: Any, _setup: cost.Setup, _argv: Any, _folder: Path, round: int, position: int
+        configuration: Any,
+        _setup: cost.Setup,
+        _argv: Any,
+        _folder: Path,
+        round: int,
+        position: int,
+        _limit: float,
     ) -> dict[str, Any]:
         name = "baseline" if configuration is None else configuration.name
         if position > 0:  # not the run before the first round
@@ -340,7 +346,9 @@ def test_a_program_that_hangs_without_a_tool_is_given_up(
 ) -> None:
     tried: list[int] = []
 
-    def hang(_leg: Any, _setup: Any, _argv: Any, _folder: Path, _round: int, position: int) -> dict[str, Any]:
+    def hang(
+        _leg: Any, _setup: Any, _argv: Any, _folder: Path, _round: int, position: int, _limit: float
+    ) -> dict[str, Any]:
         tried.append(position)
         return {"tool": "baseline", "failure": "hung: not ended after 60 s", "command": "mpirun ./app"}
 
