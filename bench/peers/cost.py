@@ -343,7 +343,7 @@ def setups_of_overhead(
 
     size : "usual" for one or two seconds, "quick" for a quarter of that, "mixed" for the usual applications and the quick
         programs, "small" for milliseconds
-    counts : of hosts
+    counts : of hosts; on several only applications run, because the programs call MPI so often that they take minutes
     """
 
     def arguments(name: str) -> tuple[int | str, ...]:
@@ -364,7 +364,8 @@ def setups_of_overhead(
         for count in counts
         for name in (*applications.BY_NAME, *PROGRAMS_OF_OVERHEAD)
         for mpi in mpis
-        if is_there(name, mpi) and (count == 1 or (mpi == hosts.MPI and n >= count))
+        if is_there(name, mpi)
+        and (count == 1 or (mpi == hosts.MPI and n >= count and name in applications.BY_NAME))
     ]
 
 

@@ -506,9 +506,13 @@ def test_an_application_that_is_not_there_is_not_measured(
     assert list(map(str, found.argv()))[1:] == ["-problem", "1", "-P", "2", "1", "1", "-n", "40", "80", "80"]
 
 
-def test_several_hosts_are_for_open_mpi_and_enough_ranks() -> None:
+def test_several_hosts_are_for_applications_with_open_mpi_and_enough_ranks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     found = cost.setups_of_overhead(["openmpi", "mpich"], [2, 8], counts=[1, 4])
     assert {(setup.mpi, setup.ranks) for setup in found if setup.hosts == 4} == {(hosts.MPI, 8)}
+    assert {setup.program for setup in found if setup.hosts == 4} == {"LAMMPS", "Quantum-ESPRESSO", "hpcc"}
     assert next(setup for setup in found if setup.hosts == 4).key[1] == "8 on 4 hosts"
 
 
