@@ -18,7 +18,7 @@ add_library(wrappers_${family} OBJECT
 add_library(core_mpi_${family} OBJECT
   core/mpi/agreement.cpp core/mpi/api.cpp core/mpi/barriers.cpp core/mpi/bind.cpp core/mpi/creation.cpp core/mpi/datatypes.cpp core/mpi/finalize.cpp
   core/mpi/control.cpp core/mpi/finalize_facts.cpp core/mpi/fortran.cpp core/mpi/fortran_pcontrol.cpp core/mpi/lifecycle.cpp
-  core/mpi/empty_blocks.cpp core/mpi/family_tuning.cpp core/mpi/messages.cpp core/mpi/mpit.cpp core/mpi/names.cpp core/mpi/peers.cpp core/mpi/pml_hook.cpp core/mpi/pvars.cpp core/mpi/reorder.cpp core/mpi/reorder_plan.cpp core/mpi/type_tree.cpp core/mpi/watch.cpp)
+  core/mpi/empty_blocks.cpp core/mpi/family_tuning.cpp core/mpi/messages.cpp core/mpi/mpit.cpp core/mpi/names.cpp core/mpi/peers.cpp core/mpi/pml_hook.cpp core/mpi/pvars.cpp core/mpi/reorder.cpp core/mpi/reorder_plan.cpp core/mpi/type_tree.cpp core/mpi/watch.cpp core/mpi/world.cpp)
 foreach(part wrappers_${family} core_mpi_${family})
   target_include_directories(${part} SYSTEM PRIVATE ${CMAKE_SOURCE_DIR}/generated/mpi/${family})
   target_compile_definitions(${part} PRIVATE

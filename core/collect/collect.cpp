@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "core/base/say.h"
@@ -26,21 +28,42 @@ struct Outline {
   SampleLimits samples;
 };
 
-// Collective: reduces the contributions of the ranks to the outline of their profile.  has_room: this rank has memory
-// to merge those of others; if one has none, collecting is impossible.  Returns false if communication failed.
-bool outline(Group& group, Contribution& own, bool has_room, Outline& result) {
-  enum : std::size_t {
-    in_session,
-    summary,
-    unwanted,
-    impossible,
-    aggregators,
-    strata,
-    channels,
-    cells,
-    first_of_slices
-  };
-  using Values = std::array<std::uint64_t, first_of_slices + SliceRows::size>;
+// The values that ranks exchange for the outline.
+enum : std::size_t {
+  in_session,
+  summary,
+  unwanted,
+  impossible,
+  aggregators,
+  strata,
+  channels,
+  world,
+  cells,
+  first_of_slices
+};
+using Values = std::array<std::uint64_t, first_of_slices + SliceRows::size>;
+
+SliceRows slices_in(const Values& values) {
+  SliceRows rows;
+  std::copy(values.begin() + first_of_slices, values.end(), rows.numbers.begin());
+  return rows;
+}
+
+void put_slices(Values& values, const SliceRows& rows) {
+  std::copy(rows.numbers.begin(), rows.numbers.end(), values.begin() + first_of_slices);
+}
+
+void fold(Values& sum, const Values& one) {
+  for (const std::size_t i : {in_session, summary, unwanted, impossible, aggregators, strata, channels, world})
+    sum[i] = std::max(sum[i], one[i]);
+  sum[cells] += one[cells];
+  SliceRows rows = slices_in(sum);
+  rows.add(slices_in(one));
+  put_slices(sum, rows);
+}
+
+// has_room: this rank has memory to merge the counters of others.
+Values values_of(const Group& group, Contribution& own, bool has_room) {
   Values values{};
   SliceRows slices;
   try {
@@ -53,6 +76,7 @@ bool outline(Group& group, Contribution& own, bool has_room, Outline& result) {
   values[in_session] = own.in_session ? 1 : 0;
   values[summary] = own.summary ? 1 : 0;
   values[aggregators] = own.aggregators;
+  if (group.rank() == 0 && own.world != nullptr) values[world] = *own.world;
   if (own.counted) {
     const CountedRegions& regions = own.counted->regions;
     values[cells] = own.counted->cells.size() + regions.times.size() + regions.loops.size() + regions.values.size();
@@ -63,21 +87,34 @@ bool outline(Group& group, Contribution& own, bool has_room, Outline& result) {
     values[strata] = own.counted->samples.size();
     values[channels] = own.counted->messages.size();
   }
-  std::copy(slices.numbers.begin(), slices.numbers.end(), values.begin() + first_of_slices);
-  const auto rows_in = [](const Values& from) {
-    SliceRows rows;
-    std::copy(from.begin() + first_of_slices, from.end(), rows.numbers.begin());
-    return rows;
-  };
-  const auto fold = [&](Values& sum, const Values& one) {
-    SliceRows rows = rows_in(sum);
-    rows.add(rows_in(one));
-    for (const std::size_t i : {in_session, summary, unwanted, impossible, aggregators, strata, channels})
-      sum[i] = std::max(sum[i], one[i]);
-    sum[cells] += one[cells];
-    std::copy(rows.numbers.begin(), rows.numbers.end(), sum.begin() + first_of_slices);
-  };
-  if (!everywhere(group, values, fold)) return false;
+  put_slices(values, slices);
+  return values;
+}
+
+// Collective: replaces the values of this rank by those of all.  no: the ranks cannot send messages.
+AtOnce fold_all(Group& group, Values& values) {
+  const char* all = nullptr;
+  const AtOnce exchanged = group.exchange(values.data(), sizeof values, all);
+  if (exchanged == AtOnce::broken) return AtOnce::broken;
+  if (exchanged == AtOnce::no) {
+    if (!group.connect()) return AtOnce::no;
+    return everywhere(group, values, fold) ? AtOnce::yes : AtOnce::broken;
+  }
+  for (int rank = 0; rank < group.size(); ++rank) {
+    Values one;
+    std::memcpy(one.data(), all + static_cast<std::size_t>(rank) * sizeof one, sizeof one);
+    if (rank == 0) {
+      values = one;
+    } else {
+      fold(values, one);
+    }
+  }
+  return AtOnce::yes;
+}
+
+// Returns the outline from the values of all ranks, and takes from them what the package of this rank contains.
+Outline outline(const Group& group, Contribution& own, const Values& values) {
+  Outline result;
   result.in_session = values[in_session] != 0;
   result.summary = values[summary] != 0;
   result.unwanted = values[unwanted] != 0;
@@ -85,8 +122,13 @@ bool outline(Group& group, Contribution& own, bool has_room, Outline& result) {
   result.aggregators = static_cast<unsigned long>(values[aggregators]);
   result.rows = values[cells];
   result.samples = limits_for(static_cast<std::uint64_t>(group.size()), values[strata], values[channels]);
-  result.slices = rows_in(values).within(slice_rows_for(result.rows));
-  return true;
+  result.slices = slices_in(values).within(slice_rows_for(result.rows));
+  own.begin += group.waited();  // waiting for late ranks is not our overhead
+  if (own.counted) own.counted->facts.own_wait_ns = own.counted->scale.ns(group.waited());
+  if (own.world == nullptr) return result;
+  *own.world = values[world];
+  if (own.counted) own.counted->facts.world = values[world];
+  return result;
 }
 
 // Returns the package of this rank, and frees its counters.  Empty, after a message, if there is no memory.
@@ -111,7 +153,7 @@ Collected hand_over(Group& group, int leader, std::vector<char> package) {
   return passed == Passed::yes && answer != 0 ? Collected::stored : Collected::not_stored;
 }
 
-bool add_to(Profile& profile, const std::vector<char>& package) {
+bool add_to(Profile& profile, std::string_view package) {
   try {
     return profile.add(package.data(), package.size());
   } catch (const std::exception&) {
@@ -121,13 +163,13 @@ bool add_to(Profile& profile, const std::vector<char>& package) {
 
 // On an aggregator: merges the packages of its block.  Returns false if communication failed.
 bool gather(Group& group, int end, std::vector<char> own, Profile& profile, bool& complete) {
-  complete = add_to(profile, own);
+  complete = add_to(profile, {own.data(), own.size()});
   own = {};
   std::vector<char> bytes;
   for (int rank = group.rank() + 1; rank < end; ++rank) {
     const Passed passed = take(group, rank, bytes);
     if (passed == Passed::broken) return false;
-    complete = passed == Passed::yes && add_to(profile, bytes) && complete;
+    complete = passed == Passed::yes && add_to(profile, {bytes.data(), bytes.size()}) && complete;
   }
   return true;
 }
@@ -140,6 +182,24 @@ bool write(Group& group, int block, const Destination& destination, Profile& pro
 } catch (const std::exception& e) {
   say("rank %d: no profile: %s", group.rank(), e.what());
   return false;
+}
+
+void say_incomplete(const Group& group) {
+  say("rank %d: the data of some ranks is missing; the profile contains the others", group.rank());
+}
+
+// Collective, after gather(): rank 0 merges the packages of all ranks and writes the profile.
+Collected write_gathered(Group& group, const Destination& destination, Profile& profile, out::Phases phases) {
+  char answer = 0;
+  if (group.rank() == 0) {
+    profile.world_size = group.size();
+    bool complete = true;
+    for (int rank = 0; rank < group.size(); ++rank) complete = add_to(profile, group.gathered(rank)) && complete;
+    phases.gathered = phases.clock();
+    if (!complete) say_incomplete(group);
+    answer = write(group, group.size(), destination, profile, phases) && complete ? 1 : 0;
+  }
+  return group.broadcast(answer) && answer != 0 ? Collected::stored : Collected::not_stored;
 }
 
 }  // namespace
@@ -168,8 +228,13 @@ Collected collect_together(Group& group, Contribution own) {
   } catch (const std::bad_alloc&) {
     say("rank %d: no memory to collect the counters", group.rank());
   }
-  Outline plan;
-  if (!outline(group, own, parts.has_value(), plan)) return Collected::not_stored;
+  Values values = values_of(group, own, parts.has_value());
+  switch (fold_all(group, values)) {
+    case AtOnce::yes: break;
+    case AtOnce::no: return Collected::no_messages;
+    case AtOnce::broken: return Collected::not_begun;
+  }
+  const Outline plan = outline(group, own, values);
   if (plan.in_session) return Collected::too_early;
   if (plan.impossible) return Collected::not_stored;
   if (plan.unwanted) {
@@ -179,13 +244,19 @@ Collected collect_together(Group& group, Contribution own) {
   std::vector<char> bytes = package(group, own, plan);
   out::Phases phases{own.begin, own.clock()};
   phases.clock = own.clock;
+  const int block = block_size(group.size(), plan.aggregators, plan.rows);
+  if (!plan.summary && block >= group.size()) {
+    const AtOnce gathered = group.gather(bytes);
+    if (gathered == AtOnce::broken) return Collected::not_stored;
+    if (gathered == AtOnce::yes) return write_gathered(group, own.destination, parts->profile, phases);
+  }
+  if (!group.connect()) return Collected::no_messages;
   if (plan.summary) {
     const bool is_stored = collect_summary(group, own.destination, phases, std::move(bytes), *parts);
     return is_stored ? Collected::stored : Collected::not_stored;
   }
 
   // Gather.
-  const int block = block_size(group.size(), plan.aggregators, plan.rows);
   const int leader = group.rank() / block * block;
   if (group.rank() != leader) return hand_over(group, leader, std::move(bytes));
   const int end = std::min(leader + block, group.size());
@@ -194,7 +265,7 @@ Collected collect_together(Group& group, Contribution own) {
   bool complete = true;
   if (!gather(group, end, std::move(bytes), profile, complete)) return Collected::not_stored;
   phases.gathered = own.clock();
-  if (!complete) say("rank %d: the data of some ranks is missing; the profile contains the others", group.rank());
+  if (!complete) say_incomplete(group);
 
   // Agree, write and store.
   const bool is_stored = write(group, block, own.destination, profile, phases);

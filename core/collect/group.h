@@ -6,9 +6,15 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <string_view>
 #include <vector>
 
+#include "core/base/clock.h"
+
 namespace commlens {
+
+// The outcome of an operation of all processes.  no: these processes cannot do it; nothing has been sent.
+enum class AtOnce : char { yes, no, broken };
 
 // The processes that collect one profile.  Messages between two of them arrive complete and in order, or not at all.
 // After a call that returned false, no process can rely on the others: the caller gives up collecting.
@@ -23,6 +29,24 @@ class Group {
   virtual int size() const = 0;
   virtual bool send(int to, const void* bytes, std::size_t size) = 0;
   virtual bool receive(int from, void* bytes, std::size_t size) = 0;
+
+  // Collective, before the first message between two processes.  Does nothing when it is repeated.
+  virtual bool connect() { return true; }
+
+  // Collective operations, in fewer rounds than messages between two processes.  All processes get the same outcome,
+  // and none needs memory.
+  //
+  // The first operation of all, and the only one in which a process may give up waiting for the others.  all: the bytes
+  // of all processes in the order of their ranks.
+  virtual AtOnce exchange(const void* own, std::size_t size, const char*& all);
+  // Sends the bytes of all processes to rank 0, where gathered() returns them.  no: they are too many.
+  virtual AtOnce gather(const std::vector<char>& own);
+  virtual std::string_view gathered(int rank) const;
+  // After gather(): sends the answer of rank 0 to all.
+  virtual bool broadcast(char& answer);
+
+  // Time that exchange() waited for the last process.
+  virtual Ticks waited() const { return 0; }
 };
 
 // Every `stride`-th process of another group.  pre: this process is one of them.

@@ -15,8 +15,8 @@ namespace [[gnu::visibility("hidden")]] commlens {
   X(Bcast) X(Cart_create) X(Cart_get) X(Cart_shift) X(Cartdim_get) X(Comm_create) X(Comm_create_errhandler) X(Comm_dup) X(Comm_free) X(Comm_group) X(Comm_rank)                 \
   X(Comm_remote_group) X(Comm_remote_size) X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_errhandler) X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_test_inter)         \
   X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Errhandler_free) X(Error_class) X(Gather) X(Gatherv) X(Get_elements_x) X(Get_library_version) X(Get_version)         \
-  X(Graph_neighbors) X(Graph_neighbors_count) X(Graphdims_get) X(Group_free) X(Group_incl) X(Group_rank) X(Group_size) X(Group_translate_ranks) X(Ibarrier) X(Irecv) X(Isend)          \
-  X(Query_thread) X(Recv) X(Scatter) X(Send) X(Test) X(Test_cancelled) X(Topo_test) X(Type_free) X(Type_get_contents) X(Type_get_envelope) X(Type_get_extent_x)       \
+  X(Graph_neighbors) X(Graph_neighbors_count) X(Graphdims_get) X(Group_free) X(Group_incl) X(Group_rank) X(Group_size) X(Group_translate_ranks) X(Iallgather) X(Ibarrier) X(Ibcast) X(Igatherv) X(Irecv) X(Isend)          \
+  X(Query_thread) X(Scatter) X(Test) X(Test_cancelled) X(Topo_test) X(Type_free) X(Type_get_contents) X(Type_get_envelope) X(Type_get_extent_x)       \
   X(Type_get_name) X(Type_get_true_extent_x) X(Type_size_x) X(Wait)
 // clang-format on
 

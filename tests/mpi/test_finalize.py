@@ -136,6 +136,50 @@ def test_a_clock_that_is_set_ends_no_patience(mpi: Mpi, day: int) -> None:
     assert done.open().rows("SELECT COUNT(*) AS n FROM rank") == [{"n": 2}]
 
 
+def test_ranks_that_gave_up_and_a_later_one_write_profiles_of_their_own(mpi: Mpi) -> None:
+    """No rank waits for ever: the last one arrives when the first one has given up and written its profile."""
+    where = mpi.fresh("later")
+    (where / "later.c").write_text(
+        "#include <mpi.h>\n#include <unistd.h>\nint main(int n, char** words) {\n  MPI_Init(&n, &words);\n  int rank;\n"
+        "  MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n  MPI_Barrier(MPI_COMM_WORLD);\n"
+        "  for (int i = 0; rank == 2 && access(words[1], F_OK) != 0 && i < 12000; ++i) usleep(10000);\n"
+        "  MPI_Finalize();\n}\n"
+    )
+    files = [where / f"profile.rank{rank}.db" for rank in range(3)]
+    result = mpi.run(
+        3,
+        [mpi.compile(where / "later.c"), files[0]],
+        {"COMMLENS_PATIENCE": "1"},
+        profile=where / "profile.db",
+    )
+    assert result.rc == 0, result
+    assert not (where / "profile.db").exists()
+    for rank, file in enumerate(files):
+        told = commlens("sql", file, "SELECT rank FROM rank", "--format", "csv").stdout
+        assert told.split()[1:] == [str(rank)]
+
+
+@pytest.mark.parametrize("ranks", [1, 5, 16, 32])
+def test_a_job_of_many_ranks_is_in_one_profile(mpi: Mpi, ranks: int) -> None:
+    """With the packages of all ranks in one step, and all ranks in the world that rank 0 has chosen."""
+    where = mpi.fresh("many")
+    (where / "many.c").write_text(
+        "#include <mpi.h>\nint main(int n, char** words) {\n  MPI_Init(&n, &words);\n  MPI_Comm comm;\n"
+        "  for (int i = 0; i < 3; ++i) {\n    MPI_Comm_dup(MPI_COMM_WORLD, &comm);\n    MPI_Barrier(comm);\n"
+        "    MPI_Comm_free(&comm);\n  }\n  MPI_Finalize();\n}\n"
+    )
+    result = mpi.run(ranks, [mpi.compile(where / "many.c")])
+    assert result.rc == 0, result
+    profile = result.open()
+    rows = profile.rows("SELECT rank, calls FROM rank ORDER BY rank")
+    assert rows == [{"rank": rank, "calls": 9} for rank in range(ranks)]
+    # The world that rank 0 has chosen is a part of the identities of communicators: others would be separate rows.
+    (found,) = profile.rows(
+        "SELECT COUNT(*) AS n, SUM(communicators) AS made, MIN(size) AS size FROM comm WHERE creator <> 0"
+    )
+    assert (found["made"], found["size"]) == (3, ranks)
+
+
 def test_the_barrier_is_asked_for_before_there_are_threads(mpi: Mpi) -> None:
     """Asked for later, with the threads of the MPI library there, it would take 10 ms of MPI_Finalize and more."""
     where = mpi.fresh("barrier")

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/collect/agree.h"
@@ -62,6 +63,26 @@ int collected(const VirtualJob& job, const fs::path& name, const std::function<u
 
 int collected(const VirtualJob& job, const fs::path& name, unsigned long aggregators, int asks_for_summary = -1) {
   return collected(job, name, [aggregators](int) { return aggregators; }, asks_for_summary);
+}
+
+// The same with the collective operations of the group.  most: bytes that rank 0 has room for.
+int collected_together(const VirtualJob& job, const fs::path& name, std::size_t most, unsigned long aggregators) {
+  std::mutex mutex;
+  int stored = 0;
+  Crowd(job.ranks).run([&](Crowd::Member& member) {
+    Crowd::Together group(member, most);
+    std::deque<CommRecord> records;
+    Contribution own;
+    own.counted = job.counted(member.rank(), records);
+    own.destination.meta = {{"program", "virtual"}};
+    own.destination.name = name.string();
+    own.destination.quiet = true;
+    own.aggregators = aggregators;
+    const Collected result = collect_together(group, std::move(own));
+    const std::lock_guard<std::mutex> lock(mutex);
+    stored += result == Collected::stored ? 1 : 0;
+  });
+  return stored;
 }
 
 // The rows of a query, columns joined by '|'.
@@ -415,6 +436,76 @@ TEST(a_rank_with_a_session_keeps_all_from_collecting) {
     early += result == Collected::too_early ? 1 : 0;
   });
   CHECK_EQ(early, 6);
+}
+
+TEST(collective_operations_give_the_same_profile_as_messages) {
+  constexpr std::size_t room = std::size_t{1} << 30;
+  for (const int ranks : {1, 2, 7, 33}) {
+    const TemporaryFolder place;
+    VirtualJob job;
+    job.ranks = ranks;
+    job.slices = 5;
+    job.neighbours = 6;
+    CHECK_EQ(collected(job, place.root / "messages.db", 1), ranks);
+    const auto expected = rows_of({place.root / "messages.db"});
+    const auto names = asked(place.root / "messages.db", dictionary_sql);
+    // At once, with too little room for that, and with two writers.
+    for (const auto& [file, most, aggregators] :
+         {std::tuple{"once", room, 1ul}, std::tuple{"little", std::size_t{10}, 1ul}, std::tuple{"two", room, 2ul}}) {
+      const fs::path name = place.root / (std::string(file) + ".db");
+      CHECK_EQ(collected_together(job, name, most, aggregators), ranks);
+      const bool is_split = ranks > 1 && aggregators > 1;
+      const fs::path shards = place.root / (std::string(file) + ".commlens");
+      CHECK(rows_of(is_split ? shards_in(shards) : std::vector<fs::path>{name}) == expected);
+      CHECK(asked(is_split ? shards / "index.db" : name, dictionary_sql) == names);
+    }
+  }
+}
+
+TEST(ranks_that_cannot_send_messages_have_done_nothing) {
+  VirtualJob job;
+  job.ranks = 3;
+  std::mutex mutex;
+  int without = 0;
+  Crowd(job.ranks).run([&](Crowd::Member& member) {
+    Crowd::Together group(member, 10);
+    group.can_connect = false;
+    std::deque<CommRecord> records;
+    Contribution own;
+    own.counted = job.counted(member.rank(), records);
+    own.destination.name = "not.db";
+    const Collected result = collect_together(group, std::move(own));
+    const std::lock_guard<std::mutex> lock(mutex);
+    without += result == Collected::no_messages ? 1 : 0;
+  });
+  CHECK_EQ(without, 3);
+  CHECK(!fs::exists("not.db"));
+}
+
+TEST(ranks_get_the_world_of_rank_0_and_do_not_count_the_wait_for_the_last) {
+  const TemporaryFolder place;
+  VirtualJob job;
+  job.ranks = 3;
+  std::mutex mutex;
+  std::vector<Identity> worlds;
+  Crowd(job.ranks).run([&](Crowd::Member& member) {
+    Crowd::Together group(member, std::size_t{1} << 30);
+    group.waiting = static_cast<Ticks>(member.rank()) << 20;
+    std::deque<CommRecord> records;
+    Identity world = member.rank() == 0 ? 42 : 0;
+    Contribution own;
+    own.counted = job.counted(member.rank(), records);
+    own.counted->scale = TickScale();
+    own.destination.name = (place.root / "one.db").string();
+    own.destination.quiet = true;
+    own.world = &world;
+    collect_together(group, std::move(own));
+    const std::lock_guard<std::mutex> lock(mutex);
+    worlds.push_back(world);
+  });
+  CHECK(worlds == std::vector<Identity>(3, 42));
+  CHECK(asked(place.root / "one.db", "SELECT ns > 0 FROM overhead WHERE what = 'wait' ORDER BY rank") ==
+        (std::vector<std::string>{"0", "1", "1"}));
 }
 
 TEST(a_profile_for_dev_null_is_not_written_and_done_with) {

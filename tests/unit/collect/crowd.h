@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -54,6 +55,67 @@ class Crowd {
     Crowd& crowd_;
     int rank_;
     std::unique_lock<std::mutex> turn_;  // for its whole life, but while it waits
+  };
+
+  // A member that also passes something on to all at once, as the processes of MPI_COMM_WORLD do.
+  class Together : public Group {
+   public:
+    // most: bytes that rank 0 has room for
+    Together(Member& member, std::size_t most) : member_(member), most_(most) {}
+    int rank() const override { return member_.rank(); }
+    int size() const override { return member_.size(); }
+    bool send(int to, const void* bytes, std::size_t size) override {
+      return is_connected_ && member_.send(to, bytes, size);
+    }
+    bool receive(int from, void* bytes, std::size_t size) override {
+      return is_connected_ && member_.receive(from, bytes, size);
+    }
+    bool connect() override { return is_connected_ = can_connect; }
+    AtOnce exchange(const void* own, std::size_t size, const char*& all) override {
+      all_.resize(size * static_cast<std::size_t>(this->size()));
+      for (int to = 0; to < this->size(); ++to) member_.send(to, own, size);
+      for (int from = 0; from < this->size(); ++from)
+        member_.receive(from, all_.data() + static_cast<std::size_t>(from) * size, size);
+      all = all_.data();
+      return AtOnce::yes;
+    }
+    AtOnce gather(const std::vector<char>& own) override {
+      const std::uint64_t bytes = own.size();
+      std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size()));
+      std::uint64_t sum = 0;
+      for (int to = 0; to < size(); ++to) member_.send(to, &bytes, sizeof bytes);
+      for (int from = 0; from < size(); ++from) {
+        std::uint64_t& size = sizes[static_cast<std::size_t>(from)];
+        member_.receive(from, &size, sizeof size);
+        sum += size;
+      }
+      if (sum > most_) return AtOnce::no;
+      member_.send(0, own.data(), own.size());
+      for (int from = 0; rank() == 0 && from < size(); ++from) {
+        packages_.emplace_back(sizes[static_cast<std::size_t>(from)]);
+        member_.receive(from, packages_.back().data(), packages_.back().size());
+      }
+      return AtOnce::yes;
+    }
+    std::string_view gathered(int rank) const override {
+      const std::vector<char>& package = packages_[static_cast<std::size_t>(rank)];
+      return {package.data(), package.size()};
+    }
+    bool broadcast(char& answer) override {
+      for (int to = 1; rank() == 0 && to < size(); ++to) member_.send(to, &answer, 1);
+      return rank() == 0 || member_.receive(0, &answer, 1);
+    }
+    Ticks waited() const override { return waiting; }
+
+    bool can_connect = true;
+    Ticks waiting = 0;
+
+   private:
+    Member& member_;
+    std::size_t most_;
+    bool is_connected_ = false;
+    std::vector<char> all_;
+    std::vector<std::vector<char>> packages_;
   };
 
   // Lets every rank do the same, at the same time.

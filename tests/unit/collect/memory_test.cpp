@@ -41,7 +41,8 @@ namespace {
 // The messages themselves have memory.
 class Sound : public Group {
  public:
-  explicit Sound(Group& group) : group_(group) {}
+  // is_collective: with the operations of all processes
+  Sound(Group& group, bool is_collective) : group_(group), is_collective_(is_collective) {}
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
   bool send(int to, const void* bytes, std::size_t size) override {
@@ -56,15 +57,39 @@ class Sound : public Group {
     allowed = before;
     return received;
   }
+  bool connect() override { return group_.connect(); }
+  AtOnce exchange(const void* own, std::size_t size, const char*& all) override {
+    if (!is_collective_) return AtOnce::no;
+    const long before = std::exchange(allowed, -1);
+    const AtOnce outcome = group_.exchange(own, size, all);
+    allowed = before;
+    return outcome;
+  }
+  AtOnce gather(const std::vector<char>& own) override {
+    if (!is_collective_) return AtOnce::no;
+    const long before = std::exchange(allowed, -1);
+    const AtOnce outcome = group_.gather(own);
+    allowed = before;
+    return outcome;
+  }
+  std::string_view gathered(int rank) const override { return group_.gathered(rank); }
+  bool broadcast(char& answer) override {
+    const long before = std::exchange(allowed, -1);
+    const bool is_sent = group_.broadcast(answer);
+    allowed = before;
+    return is_sent;
+  }
 
  private:
   Group& group_;
+  bool is_collective_;
 };
 
 struct Case {
   int ranks;
   unsigned long aggregators;
   bool summary;
+  bool is_collective;
 };
 
 // Lets a rank of a job run out of memory after `first` allocations; returns the number of allocations that it made.
@@ -85,7 +110,8 @@ long collected(const Case& c, int poor, long first) {
     own.destination.quiet = true;
     own.aggregators = c.aggregators;
     own.summary = c.summary;
-    Sound group(member);
+    Crowd::Together together(member, std::size_t{1} << 30);
+    Sound group(together, c.is_collective);
     if (member.rank() == poor) {
       allowed = first;
       made = 0;
@@ -106,7 +132,8 @@ long collected(const Case& c, int poor, long first) {
 
 // If one of them waits for ever, the alarm ends the test.
 TEST(no_rank_waits_in_vain_for_one_without_memory) {
-  for (const Case& c : {Case{2, 1, false}, Case{4, 2, false}, Case{3, 1, true}}) {
+  for (const Case& c :
+       {Case{2, 1, false, false}, Case{2, 1, false, true}, Case{4, 2, false, false}, Case{3, 1, true, true}}) {
     for (int poor = 0; poor < c.ranks; ++poor) {
       const long all = collected(c, poor, -1);
       const long step = all / (check::is_slow ? 5 : 30) + 1;
