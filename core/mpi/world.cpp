@@ -20,8 +20,8 @@
 namespace commlens {
 namespace {
 
-constexpr int most_ranks = 128;                                  // each rank receives the values of all
-constexpr std::size_t most_values = 1024;                        // bytes of one rank
+constexpr int most_ranks = 32;             // each rank receives the values of all, in Open MPI by a message from each
+constexpr std::size_t most_values = 1024;  // bytes of one rank
 constexpr std::uint64_t most_gathered = std::uint64_t{4} << 20;  // bytes that rank 0 has room for
 constexpr std::uint64_t no_room = most_gathered + 1;
 
