@@ -4,6 +4,7 @@
 # runs what docs/guide/install.md and docs/guide/packages.md say, takes the time of each step, and writes
 # docs/evidence/install.md. As root, with Debian's mirror and PyPI; an hour on a quiet machine. Before: make wheels, make packages.
 #     tools/first_report.sh [SYSTEM]...    bookworm trixie: the names of Debian 12 and 13; both by default
+# WAYS="pip package" runs these ways only. Earlier results of the other cases stay in build/first-report and on the page.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
@@ -14,7 +15,8 @@ unset ROOTS_CCACHE # the times of a first compilation
 systems=("$@")
 ((${#systems[@]})) || systems=(bookworm trixie)
 version=$(cat VERSION)
-results=$PWD/build/first-report.tsv
+results=$PWD/build/first-report # a file for each case
+mkdir -p "$results"
 tools/setup.sh roots
 [ -e "dist/commlens-$version.tar.xz" ] || tools/dist.sh
 wheel=$(echo dist/commlens-*-manylinux*_x86_64.whl)
@@ -31,12 +33,13 @@ mpi=(OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_ba
 # timed SYSTEM WHO WAY COMMAND: runs a line as WHO, and notes the seconds. WHO: root, user, or admin, who is root and
 # prepares the system for the user.
 timed() {
-  local system=$1 who=$2 way=$3 command=$4 begin id=0 code=0
+  local system=$1 who=$2 way=$3 command=$4 begin tenths id=0 code=0
   [ "$who" != user ] || id=1000
   begin=$(date +%s%N)
   step report "$system, $way, $who: ${command:0:24}" run_inside "$id" first "${mpi[@]}" bash -euc "$command" || code=$?
-  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$system" "$owner" "$way" "$who" "$command" \
-    "$( ((code == 0)) && echo $((($(date +%s%N) - begin) / 100000000)) || echo failed)" >>"$results"
+  if ((code == 0)); then tenths=$((($(date +%s%N) - begin) / 100000000)); else tenths=failed; fi
+  printf '%s\t' "$system" "$owner" "$way" "$who" "$command" "$tenths" >>"$results/$system-$owner-$way.tsv"
+  cut -d ' ' -f 1 /proc/loadavg >>"$results/$system-$owner-$way.tsv"
   return "$code"
 }
 
@@ -83,6 +86,7 @@ try() {
     home=home/user
     user_paths="PATH=\$HOME/commlens/usr/bin:\$PATH PYTHONPATH=\$HOME/commlens/usr/lib/python3/dist-packages; export PATH PYTHONPATH; "
   fi
+  rm -f "$results/$system-$owner-$way.tsv"
   new_root first "$system"
   case $way in
     pip) cp "$wheel" "$ROOTS/first/tmp" ;;
@@ -94,7 +98,6 @@ try() {
   "by_$way" "$system"
 }
 
-: >"$results"
 failed=0
 for system in "${systems[@]}"; do
   for owner in root user; do
