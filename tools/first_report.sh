@@ -5,13 +5,15 @@
 # docs/evidence/install.md. As root, with Debian's mirror and PyPI; an hour on a quiet machine. Before: make wheels, make packages.
 #     tools/first_report.sh [SYSTEM]...    bookworm trixie: the names of Debian 12 and 13; both by default
 # WAYS="pip package" runs these ways only. Earlier results of the other cases stay in build/first-report and on the page.
+# ROOTS_CCACHE=DIR keeps what the compiler makes for a checkout, for the next one; the page then says what came from it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
 . tools/roots.sh
 usage "$@"
 need_root
-unset ROOTS_CCACHE # the times of a first compilation
+cache=${ROOTS_CCACHE:-}
+unset ROOTS_CCACHE # the other ways compile nothing
 systems=("$@")
 ((${#systems[@]})) || systems=(bookworm trixie)
 version=$(cat VERSION)
@@ -75,6 +77,17 @@ by_checkout() {
     "${t[@]}" "PATH=\$HOME/commlens/bin:\$PATH && commlens report job.db | grep MPI_Allreduce"
 }
 
+# with_cache SYSTEM WAY: runs a way by checkout, and notes how many files of those that were compiled the cache had.
+with_cache() {
+  local ROOTS_CCACHE=$cache statistics
+  export ROOTS_CCACHE
+  in_root first apt-get -qq update && apt_in_root first ccache && in_root first ccache --zero-stats || return
+  "by_$2" "$1" || return
+  statistics=$(in_root first ccache --print-stats)
+  awk '$1 ~ /^(direct|preprocessed)_cache_hit$/ { hits += $2; all += $2 } $1 == "cache_miss" { all += $2 }
+    END { print hits "\t" all }' <<<"$statistics" >"$results/$1-$owner-$2.cache"
+}
+
 # One way in one system, which is empty again each time.
 try() {
   local system=$1 way=$2 home=root number
@@ -86,7 +99,7 @@ try() {
     home=home/user
     user_paths="PATH=\$HOME/commlens/usr/bin:\$PATH PYTHONPATH=\$HOME/commlens/usr/lib/python3/dist-packages; export PATH PYTHONPATH; "
   fi
-  rm -f "$results/$system-$owner-$way.tsv"
+  rm -f "$results/$system-$owner-$way".*
   new_root first "$system"
   case $way in
     pip) cp "$wheel" "$ROOTS/first/tmp" ;;
@@ -95,7 +108,7 @@ try() {
     checkout) cp "dist/commlens-$version.tar.xz" "$ROOTS/first/tmp" ;;
   esac
   printf '%s' "$job" >"$ROOTS/first/$home/job.py"
-  "by_$way" "$system"
+  if [ "$way" = checkout ] && [ -n "$cache" ]; then with_cache "$system" "$way"; else "by_$way" "$system"; fi
 }
 
 failed=0

@@ -4,7 +4,8 @@
 python tools/first_report_page.py RESULTS PAGE
 
 RESULTS is a folder with a file for each case: system, user, way, who ran a command, the command, tenths of a second or
-"failed", and the load average of the machine after it.
+"failed", and the load average of the machine after it. If a cache of compiled files was used, a file beside it has the
+number of files that came from the cache, and that of all files.
 """
 
 from __future__ import annotations
@@ -42,6 +43,14 @@ def read(case: Path) -> list[list[str]]:
         return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
+def from_cache(counts: Path) -> tuple[int, int]:
+    """Return how many files came from the cache, and how many there were."""
+    if not counts.exists():
+        return 0, 0
+    hits, files = counts.read_text(encoding="utf-8").split()
+    return int(hits), int(files)
+
+
 def main(results: Path, page: Path) -> None:
     """Write the page."""
     rows = [
@@ -55,7 +64,8 @@ def main(results: Path, page: Path) -> None:
     text = [
         HEAD,
         f"Machine: {os.cpu_count()} processors, {memory:.0f} GiB of memory, and other work on it: the load is the largest load\n"
-        "average over a minute. A quiet machine is faster. What is not in the table was not run when this page was written.\n",
+        'average over a minute. A quiet machine is faster. "(cache)": most files that were compiled came from the cache of the\n'
+        "checkout before it, so that only the other steps show what they take. What is not in the table was not run.\n",
     ]
     summary = ["\n| system | who | way | to the first report | load |\n|---|---|---|--:|--:|\n"]
     sections = []
@@ -70,10 +80,13 @@ def main(results: Path, page: Path) -> None:
             seconds = f"{int(tenths) / 10:.1f}" if tenths != "failed" else "failed"
             shown = command.replace("|", "\\|")
             lines.append(f"| {'administrator' if who == 'admin' else who} | `{shown}` | {seconds} |\n")
+        hits, files = from_cache(results / f"{system}-{owner}-{way}.cache")
+        if hits:
+            lines.append(f"\nOf {files} files that were compiled, {hits} came from a cache.\n")
         sections += lines
         result = f"{total / 10:.0f} s" if is_whole else "failed"
         summary.append(
-            f"| {NAMES.get(system, system)} | {WHO[owner]} | {WAYS[way]} | {result} | {busiest:.1f} |\n"
+            f"| {NAMES.get(system, system)} | {WHO[owner]} | {WAYS[way]}{' (cache)' if hits else ''} | {result} | {busiest:.1f} |\n"
         )
     page.write_text("".join([*text, *summary, *sections]), encoding="utf-8")
 
