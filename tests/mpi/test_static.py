@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
+import forked
 import pytest
 from harness import BUILD, ROOT, SANITIZER, Mpi
 
@@ -65,6 +67,11 @@ def check(mpi: Mpi, program: Path, own: Path) -> None:
     assert profile.calls("MPI_Barrier", "W0.0") == {"W0.0": dict.fromkeys(BOTH, 1)}
     assert profile.calls("MPI_Allreduce") == {"W0.0": dict.fromkeys(BOTH, 20)}
     assert profile.total("MPI_Allreduce") == (40, 160, 160)
+    subprocess.run(["strip", program], check=True)
+    said = forked.run(
+        ["doctor", "--runner", mpi.runner, "--", program], {**os.environ, "COMMLENS_OUTPUT": ""}, ROOT
+    )
+    assert "linked with libcommlens.a" in said.stdout and "would be profiled" in said.stdout, said
 
 
 def source(mpi: Mpi) -> Path:

@@ -255,7 +255,28 @@ def test_mpi_through_a_library_of_the_application(world: World) -> None:
 
 def test_mpi_linked_in_statically(world: World) -> None:
     app = world.app(f"{MPI} int main(void) {{ return 0; }}", "-rdynamic")
-    found(world.look("commlens-run", app), Said("MPI", "problem", "linked statically"))
+    found(
+        world.look("commlens-run", app), Said("MPI", "problem", "linked statically", "or with libcommlens.a")
+    )
+
+
+@pytest.mark.parametrize("flags", [("-rdynamic",), ("-s", "-static-libgcc")])
+def test_commlens_linked_in_statically(world: World, flags: tuple[str, ...]) -> None:
+    """With the MPI library; the long text puts the name of the archive across the end of what is read at a time."""
+    text = f'char long_text[{(1 << 20) - 16400}] = "x"; const char* volatile name = "commlens_stand_aside";'
+    app = world.app(f"{MPI} {text} int main(void) {{ return 0; }}", *flags)
+    for line in ([app], ["mpirun", "-n", "2", "commlens-run", app]):
+        findings = [one for one in world.look(*line) if one.check != "call sites"]
+        found(
+            findings,
+            Said("MPI", "ok", "linked statically"),
+            Said("way in", "ok", "linked with libcommlens.a"),
+        )
+
+
+def test_commlens_linked_in_beside_a_shared_mpi_library(world: World) -> None:
+    app = world.app('const char* volatile name = "commlens_stand_aside"; int main(void) { return 0; }')
+    found(world.look(app), Said("MPI", "ok", "Open MPI: "), Said("way in", "ok", "linked with libcommlens.a"))
 
 
 def test_two_mpi_libraries(world: World) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from commlens.base.inputs import open_regular, read_regular
 from commlens.base.processor import processor
+from commlens.doctor.archive import ARCHIVE, is_linked_in
 from commlens.doctor.command import CONTAINERS, Command
 from commlens.doctor.environment import TOOLS
 from commlens.doctor.families import TITLES, family_of_launcher, family_of_library
@@ -207,10 +208,15 @@ def privileges(path: Path) -> list[Finding]:
 def mpi_of(command: Command, objects: list[Object], install: Install) -> list[Finding]:
     """Return the findings about the MPI library of a program, and the commlens library for it."""
     program = objects[0]
+    if program.path and is_linked_in(program.path):
+        return [
+            *mpi_beside_archive(objects),
+            ok("way in", f"linked with {ARCHIVE}, which needs no commlens-run"),
+        ]
     if program.defines & {"MPI_Init", "PMPI_Init"}:
         return [
-            problem("MPI", "the MPI library, or libcommlens.a, is linked statically: its calls stay inside the program",
-                    "link it with the shared MPI library; with libcommlens.a, start it without commlens-run")
+            problem("MPI", "the MPI library is linked statically: its calls stay inside the program",
+                    f"link it with the shared MPI library, or with {ARCHIVE}")
         ]  # fmt: skip
     families: dict[str, Object] = {}
     unknown = []
@@ -253,6 +259,15 @@ def mpi_of(command: Command, objects: list[Object], install: Install) -> list[Fi
     if imported:
         found.append(ok("MPI", f"{len(imported)} MPI procedures are imported"))
     return [*found, *build(command, family, install), *way_in(command, objects)]
+
+
+def mpi_beside_archive(objects: list[Object]) -> list[Finding]:
+    """Return the MPI library of a program with libcommlens.a, which has its own definitions of the C procedures."""
+    for one in objects[1:]:
+        family = family_of_library(one.name)
+        if family is not None:
+            return [ok("MPI", f"{TITLES[family]}: {one.path or one.name}")]
+    return [ok("MPI", "linked statically")]
 
 
 def application(objects: list[Object]) -> list[Object]:
