@@ -82,7 +82,9 @@ def main(results: Path, page: Path) -> None:
             lines.append(f"| {'administrator' if who == 'admin' else who} | `{shown}` | {seconds} |\n")
         hits, files = from_cache(results / f"{system}-{owner}-{way}.cache")
         if hits:
-            lines.append(f"\nOf {files} files that were compiled, {hits} came from a cache.\n")
+            lines.append(
+                f"\nOf {files} files that were compiled, {hits} came from the cache of an earlier compilation.\n"
+            )
         sections += lines
         result = f"{total / 10:.0f} s" if is_whole else "failed"
         summary.append(
