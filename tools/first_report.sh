@@ -8,7 +8,6 @@
 # ROOTS_CCACHE=DIR keeps what the compiler makes for a checkout, for the next one; the page then says what came from it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-. tools/step.sh
 . tools/roots.sh
 usage "$@"
 need_root
@@ -76,10 +75,11 @@ by_checkout() {
 }
 
 # with_cache SYSTEM WAY: runs a way by checkout, and notes how many files of those that were compiled the cache had.
+fetch_cache() { in_root first apt-get -qq update && apt_in_root first ccache && in_root first ccache --zero-stats; }
 with_cache() {
   local ROOTS_CCACHE=$cache statistics
   export ROOTS_CCACHE
-  in_root first apt-get -qq update && apt_in_root first ccache && in_root first ccache --zero-stats || return
+  step report "$1, $2: ccache" fetch_cache || return
   "by_$2" "$1" || return
   statistics=$(in_root first ccache --print-stats)
   awk '$1 ~ /^(direct|preprocessed)_cache_hit$/ { hits += $2; all += $2 } $1 == "cache_miss" { all += $2 }

@@ -6,9 +6,6 @@
 # MPI: openmpi, openmpi5, mpich5 by default.  mpich only if named: MPICH 4.0.2 mostly hangs in its own MPI_Finalize here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-. tools/step.sh
-. tools/page.sh
-. tools/openmpi.sh
 . tools/namespaces.sh
 
 place=$ROOT/build/hosts

@@ -10,6 +10,10 @@
 # three ways: as the user starts it; with --inside, in these namespaces; with --host, as a host.  `page_file` is the page for
 # its output, docs/hosts.md if it is not set.
 
+. tools/step.sh
+. tools/page.sh
+. tools/openmpi.sh
+
 hosts=(h1 h2 h3 h4)
 per_host=2
 ranks=8

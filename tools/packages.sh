@@ -7,7 +7,6 @@
 # SPACK=DIR is a clone of Spack; without it its recipe is not tried.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-. tools/step.sh
 . tools/roots.sh
 usage "$@"
 need_root

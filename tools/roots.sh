@@ -11,6 +11,7 @@
 # ROOTS_CCACHE=DIR, if it is set, keeps what the compilers make, for the next run.
 #
 # Each command has namespaces of its own. Mounts end with it, and nothing outside of the root folder is mounted writable.
+. tools/step.sh
 ROOTS=${ROOTS:-$PWD/build/roots}
 mkdir -p "$ROOTS"
 

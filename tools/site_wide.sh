@@ -5,9 +5,6 @@
 #     tools/site_wide.sh [--page]     --page: writes the output into docs/evidence/site-wide.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
-. tools/step.sh
-. tools/page.sh
-. tools/openmpi.sh
 . tools/namespaces.sh
 
 place=$ROOT/build/site-wide

@@ -7,9 +7,6 @@
 # MPI: openmpi, mpich5 by default; mpich only if named, see tools/hosts.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-. tools/step.sh
-. tools/page.sh
-. tools/openmpi.sh
 . tools/namespaces.sh
 
 place=$ROOT/build/slurm
