@@ -20,6 +20,8 @@ import os, sys, sysconfig
 sys.exit(sys.version_info >= (3, 13) and not os.path.exists(sysconfig.get_path("include") + "/Python.h"))
 PROGRAM
 }
+# Debian's packages of the two conflict: installing one removes the other.
+has_modules() { has modulecmd || has "${LMOD_CMD:-/usr/share/lmod/lmod/libexec/lmod}"; }
 packaged() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1")" = installed ]; }
 
 # The environment uses the system's Python.  A Python manager that comes first in PATH could break it, and would be
@@ -80,6 +82,7 @@ fuzz    libclang-rt-14-dev  packaged libclang-rt-14-dev
 test    pkgconf             has pkg-config
 test    valgrind            has valgrind
 test    man-db              has man
+test    environment-modules has_modules
 test    xz-utils            has xz
 test    groff-base          has groff
 test    zsh                 has zsh
