@@ -46,8 +46,9 @@ run_inside() {
   [ "$id" = 0 ] || home=/home/user
   if [ -n "${PIP_CERT:-}" ]; then variables+=(PIP_CERT=/etc/proxy.pem); fi
   if [ -n "${ROOTS_CCACHE:-}" ]; then
-    path=/usr/lib/ccache:$path
-    variables+=(CCACHE_DIR=/ccache CCACHE_BASEDIR=/ CCACHE_UMASK=000)
+    # CMake calls it. Compilers of its name in PATH would make the build of a checkout, which calls it, too, miss all.
+    variables+=(CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    variables+=(CCACHE_DIR=/ccache CCACHE_BASEDIR=/ CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CCACHE_UMASK=000)
   fi
   # shellcheck disable=SC2016  # expands inside
   unshare --mount --pid --fork --kill-child --ipc --propagation private bash -c '
