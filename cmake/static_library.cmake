@@ -37,5 +37,7 @@ add_custom_command(OUTPUT ${folder}/libcommlens.a
   DEPENDS ${parts} ${definitions} ${folder}/visible
   COMMAND_EXPAND_LISTS VERBATIM)
 add_custom_target(commlens_static_${family} ALL DEPENDS ${folder}/libcommlens.a)
+# Make knows a file of another target only after that target; commlens_${family} has the rest of the objects.
+add_dependencies(commlens_static_${family} commlens_${family} static_${family} api_${family})
 # A component of its own: the Python package does not contain it.
 install(FILES ${folder}/libcommlens.a DESTINATION ${CMAKE_INSTALL_LIBDIR}/commlens/${family} COMPONENT static)
