@@ -63,8 +63,8 @@ def main(results: Path, page: Path) -> None:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     text = [
         HEAD,
-        f"Machine: {os.cpu_count()} processors, {memory:.0f} GiB of memory, and other work on it: the load is the largest load\n"
-        'average over a minute. A quiet machine is faster. "(cache)": most files that were compiled came from the cache of an\n'
+        f"Machine: {os.cpu_count()} processors, {memory:.0f} GiB of memory, and other work on it: the load is the load average\n"
+        'of that time. A quiet machine is faster. "(cache)": most files that were compiled came from the cache of an\n'
         "earlier compilation, so that only the other steps show what they take. What is not in the table was not run.\n",
     ]
     summary = ["\n| system | who | way | to the first report | load |\n|---|---|---|--:|--:|\n"]

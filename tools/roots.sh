@@ -48,7 +48,7 @@ run_inside() {
   if [ -n "${ROOTS_CCACHE:-}" ]; then
     # CMake calls it. Compilers of its name in PATH would make the build of a checkout, which calls it, too, miss all.
     variables+=(CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache)
-    variables+=(CCACHE_DIR=/ccache CCACHE_BASEDIR=/ CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CCACHE_UMASK=000)
+    variables+=(CCACHE_DIR=/ccache CCACHE_BASEDIR=/ CCACHE_DEPEND=1 CCACHE_UMASK=000)
   fi
   # shellcheck disable=SC2016  # expands inside
   unshare --mount --pid --fork --kill-child --ipc --propagation private bash -c '
