@@ -17,7 +17,7 @@ again() {
   mkdir "$copy"
   git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents --target-directory "$copy" || return
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) CCACHE_DISABLE=1 "$copy/tools/wheels.sh" &&
-    (cd dist && sha256sum commlens-*) | (cd "$copy/dist" && sha256sum --check)
+    (cd dist && sha256sum commlens-*.{whl,tar.gz}) | (cd "$copy/dist" && sha256sum --check)
 }
 
 step wheels "the same bytes from another folder" again

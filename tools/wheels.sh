@@ -44,10 +44,10 @@ library() {
     python tools/check_glibc.py --strict "$glibc" "$place"/bin/commlens-* "$place"/lib/*/*.so "$place"/lib/*.so
 }
 
-rm -f "$dist"/commlens-*
+rm -f "$dist"/commlens-*.{whl,tar.gz} # not the archive of make dist
 step wheels "source" package --sdist
 step wheels "reader" reader
 for processor in "${processors[@]}"; do
   step wheels "library for $processor" library "$processor"
 done
-step wheels "twine check" python -m twine check --strict "$dist"/commlens-*
+step wheels "twine check" python -m twine check --strict "$dist"/commlens-*.{whl,tar.gz}
