@@ -57,6 +57,24 @@ def test_programs_need_libc_only() -> None:
         }, program
 
 
+def test_with_make_the_archive_waits_for_its_objects(tmp_path: Path) -> None:
+    """Ninja knows each file; make only whole targets, and there may be no Ninja where somebody compiles a checkout."""
+    configured = run(
+        "cmake", "-S", ROOT, "-B", tmp_path, "-G", "Unix Makefiles", "-DCMAKE_BUILD_TYPE=Release"
+    )
+    assert configured.returncode == 0, configured
+    rules = (tmp_path / "CMakeFiles" / "Makefile2").read_text()
+    for family in ("openmpi", "mpich", "abi"):
+        after = re.findall(
+            rf"^CMakeFiles/commlens_static_{family}.dir/all: CMakeFiles/(\w+).dir/all$", rules, re.MULTILINE
+        )
+        assert {f"commlens_{family}", f"static_{family}", f"api_{family}"} <= set(after)
+        after = re.findall(
+            rf"^CMakeFiles/commlens_{family}.dir/all: CMakeFiles/(\w+).dir/all$", rules, re.MULTILINE
+        )
+        assert {"sqlite", "core_base", f"wrappers_{family}", f"core_mpi_{family}"} <= set(after)
+
+
 def test_make_install_gives_a_tree_that_works_by_itself(tmp_path: Path) -> None:
     result = run("make", "install", f"PREFIX={tmp_path}")
     assert result.returncode == 0, result.stdout
