@@ -16,6 +16,7 @@ unset ROOTS_CCACHE # the other ways compile nothing
 systems=("$@")
 ((${#systems[@]})) || systems=(bookworm trixie)
 version=$(cat VERSION)
+commit=$(git log -1 --format=%h)
 results=$PWD/build/first-report # a file for each case
 mkdir -p "$results"
 tools/setup.sh roots
@@ -38,7 +39,7 @@ timed() {
   step report "$system, $way, $who: ${command:0:24}" run_inside "$id" first "${mpi[@]}" bash -euc "$command" || code=$?
   if ((code == 0)); then tenths=$((($(date +%s%N) - begin) / 100000000)); else tenths=failed; fi
   printf '%s\t' "$system" "$owner" "$way" "$who" "$command" "$tenths" >>"$results/$system-$owner-$way.tsv"
-  cut -d ' ' -f 1 /proc/loadavg >>"$results/$system-$owner-$way.tsv"
+  printf '%s\t%s\n' "$(cut -d ' ' -f 1 /proc/loadavg)" "$commit" >>"$results/$system-$owner-$way.tsv"
   return "$code"
 }
 

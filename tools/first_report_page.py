@@ -4,7 +4,7 @@
 python tools/first_report_page.py RESULTS PAGE
 
 RESULTS is a folder with a file for each case: system, user, way, who ran a command, the command, tenths of a second or
-"failed", and the load average of the machine after it. If a cache of compiled files was used, a file beside it has the
+"failed", the load average of the machine after it, and the commit. If a cache of compiled files was used, a file beside it has the
 number of files that came from the cache, and that of all files.
 """
 
@@ -67,14 +67,14 @@ def main(results: Path, page: Path) -> None:
         'of that time. A quiet machine is faster. "(cache)": most files that were compiled came from the cache of an\n'
         "earlier compilation, so that only the other steps show what they take. What is not in the table was not run.\n",
     ]
-    summary = ["\n| system | who | way | to the first report | load |\n|---|---|---|--:|--:|\n"]
+    summary = ["\n| system | who | way | to the first report | load | commit |\n|---|---|---|--:|--:|---|\n"]
     sections = []
-    for (system, owner, way), steps in groupby(rows, key=lambda row: tuple(row[:3])):
+    for (system, owner, way), group in groupby(rows, key=lambda row: tuple(row[:3])):
+        steps = list(group)
         title = f"{NAMES.get(system, system)}, {WHO[owner]}, {WAYS[way]}"
         lines = [f"\n## {title}\n\n| who | command | s |\n|---|---|--:|\n"]
-        total, is_whole, busiest = 0, True, 0.0
-        for _, _, _, who, command, tenths, load in steps:
-            busiest = max(busiest, float(load))
+        total, is_whole = 0, True
+        for _, _, _, who, command, tenths, *_ in steps:
             is_whole &= tenths != "failed"
             total += int(tenths) if tenths != "failed" else 0
             seconds = f"{int(tenths) / 10:.1f}" if tenths != "failed" else "failed"
@@ -86,9 +86,10 @@ def main(results: Path, page: Path) -> None:
                 f"\nOf {files} files that were compiled, {hits} came from the cache of an earlier compilation.\n"
             )
         sections += lines
+        load, commit = max(float(step[6]) for step in steps), steps[-1][7]
         result = f"{total / 10:.0f} s" if is_whole else "failed"
         summary.append(
-            f"| {NAMES.get(system, system)} | {WHO[owner]} | {WAYS[way]}{' (cache)' if hits else ''} | {result} | {busiest:.1f} |\n"
+            f"| {NAMES.get(system, system)} | {WHO[owner]} | {WAYS[way]}{' (cache)' if hits else ''} | {result} | {load:.1f} | {commit} |\n"
         )
     page.write_text("".join([*text, *summary, *sections]), encoding="utf-8")
 
