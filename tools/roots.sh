@@ -8,7 +8,7 @@
 #   in_root NAME COMMAND...           runs a command there as root
 #   as_user NAME COMMAND...           the same as the user `user`, who has no rights
 #
-# ROOTS_CCACHE=DIR, if it is set, keeps what the compilers make, for the next run.
+# ROOTS_CCACHE=DIR, if it is set, keeps what the compilers make, for the next run, where the package ccache is installed.
 #
 # Each command has namespaces of its own. Mounts end with it, and nothing outside of the root folder is mounted writable.
 . tools/step.sh
@@ -45,7 +45,7 @@ run_inside() {
   shift 2
   [ "$id" = 0 ] || home=/home/user
   if [ -n "${PIP_CERT:-}" ]; then variables+=(PIP_CERT=/etc/proxy.pem); fi
-  if [ -n "${ROOTS_CCACHE:-}" ]; then
+  if [ -n "${ROOTS_CCACHE:-}" ] && [ -x "$root/usr/bin/ccache" ]; then
     # CMake calls it. Compilers of its name in PATH would make the build of a checkout, which calls it, too, miss all.
     variables+=(CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache)
     variables+=(CCACHE_DIR=/ccache CCACHE_BASEDIR=/ CCACHE_DEPEND=1 CCACHE_UMASK=000)
