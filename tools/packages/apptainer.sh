@@ -4,7 +4,7 @@
 # Sourced by tools/packages.sh.
 section() { sed -n "/^%$1\$/,/^%/ { /^%/!p }" packaging/containers/commlens.def; }
 
-prepare() { new_root "$1" bookworm; }
+prepare() { if [ -n "${ROOTS_CCACHE:-}" ]; then root_with "$1" bookworm; else new_root "$1" bookworm; fi; }
 
 build() {
   local root=$ROOTS/$1
