@@ -106,6 +106,21 @@ def test_recipes_are_what_their_tools_can_read() -> None:
         assert run("sh", "-n", RECIPES / script).returncode == 0
 
 
+def test_the_definition_for_apptainer_has_all_its_parts() -> None:
+    """A header, then sections, each of them once; the sources are copied before they are compiled."""
+    lines = text("containers/commlens.def").splitlines()
+    assert [line for line in lines if re.match(r"\w+: ", line)] == [
+        "Bootstrap: docker",
+        "From: debian:bookworm-slim",
+    ]
+    sections = [line for line in lines if line.startswith("%")]
+    assert sections == ["%files", "%post", "%environment", "%runscript", "%test"]
+    outside = lines[: lines.index("%files")]
+    assert all(re.match(r"#|\w+: |$", line) for line in outside)
+    assert lines[lines.index("%files") + 1] == "    . /source"
+    assert "    cd /source" in lines
+
+
 def test_recipes_contain_no_address_or_checksum() -> None:
     """The release that `make dist` packs has them; an archive cannot contain its own checksum."""
     for recipe in ("rpm/commlens.spec", "spack/package.py", "conda/recipe.yaml"):
