@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,11 +64,21 @@ def plan(launch: Sequence[str], folder: Path) -> Plan:
     if shutil.which(words[0]) is None:
         raise CommlensError(f"{words[0]}: no such command")
     runner = our_runner()
-    if check_some_way("the self-test"):
+    if check_some_way("the self-test") and not only_python_fits(words[0]):
         program = [str(compile_with_mpicc(SOURCE, folder / "selftest"))]
     else:
         program = [sys.executable, "-m", "commlens.selftest.in_python"]
     return Plan(words, program, runner, folder)
+
+
+def only_python_fits(launcher: str) -> bool:
+    """Return whether the launcher is of this Python environment, where pip put it, but mpicc is not.
+
+    Then mpicc is that of the system, for another MPI library than the launcher's, as Intel's package from PyPI has none.
+    """
+    found = [shutil.which(name) for name in (launcher, "mpicc")]
+    of_environment = [path is not None and Path(path).parent == Path(sys.executable).parent for path in found]
+    return of_environment == [True, False] and not os.environ.get("MPICC") and find_spec("mpi4py") is not None
 
 
 def _default_launch() -> list[str]:
