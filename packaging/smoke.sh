@@ -9,10 +9,10 @@ MPICC=${MPICC:-mpicc}
 export MPICC
 # Open MPI's reservations about small machines, containers and root.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,sm,vader
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=ob1
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
-# A version of Open MPI knows sm or vader.
-export OMPI_MCA_btl_base_warn_component_unused=0
+# Shared memory only. Its name depends on the version of Open MPI, which accepts names that it does not know here only.
+export OMPI_MCA_btl=^tcp,openib,uct OMPI_MCA_btl_base_warn_component_unused=0
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
