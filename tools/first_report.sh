@@ -75,16 +75,23 @@ by_checkout() {
     "${t[@]}" "PATH=\$HOME/commlens/bin:\$PATH && commlens report job.db | grep MPI_Allreduce"
 }
 
+# Prints how many files came from the cache so far, and how many were asked for.
+cached() {
+  in_root first ccache --print-stats | awk '$1 ~ /^(direct|preprocessed)_cache_hit$/ { hits += $2 } $1 == "cache_miss" { misses += $2 }
+    END { print hits + 0, hits + misses }'
+}
+
+fetch_cache() { in_root first apt-get -qq update && apt_in_root first ccache; }
+
 # with_cache SYSTEM WAY: runs a way by checkout, and notes how many files of those that were compiled the cache had.
-fetch_cache() { in_root first apt-get -qq update && apt_in_root first ccache && in_root first ccache --zero-stats; }
 with_cache() {
-  local ROOTS_CCACHE=$cache statistics
+  local ROOTS_CCACHE=$cache before after
   export ROOTS_CCACHE
   step report "$1, $2: ccache" fetch_cache || return
+  read -r -a before < <(cached)
   "by_$2" "$1" || return
-  statistics=$(in_root first ccache --print-stats)
-  awk '$1 ~ /^(direct|preprocessed)_cache_hit$/ { hits += $2; all += $2 } $1 == "cache_miss" { all += $2 }
-    END { print hits "\t" all }' <<<"$statistics" >"$results/$1-$owner-$2.cache"
+  read -r -a after < <(cached)
+  echo "$((after[0] - before[0])) $((after[1] - before[1]))" >"$results/$1-$owner-$2.cache"
 }
 
 # One way in one system, which is empty again each time.
