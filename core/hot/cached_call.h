@@ -97,7 +97,7 @@ struct alignas(64) CachedCall {
   bool is(Site s, std::uint64_t of, std::uint64_t now, Words... words) const noexcept {
     static_assert(sizeof...(words) <= most_words);
     const std::uint64_t* at = word;
-    return site == s && subject == of && freed == now && (... && (*at++ == words));
+    return site == s && subject == of && freed == now && (... && (static_cast<Words>(*at++) == words));
   }
   // Counts one more such call and returns its duration.  A thread may move to a core whose counter is slightly behind,
   // so that `end` is before `begin`: the duration is then 0.  The unsigned difference would exceed any maximum. pre:
@@ -187,7 +187,7 @@ struct CallCache {
   CachedCall& place(Site site, std::uint64_t subject, Words... words) noexcept {
     // Handles are sequential numbers or addresses from an allocator.  This factor spreads multiples of both over the
     // bits that are used, 52 to 59 or 63.  With the golden ratio every ninth would land near the first.
-    const std::uint64_t mixed = ((site + subject) + ... + words) * 0xa8948c893b618677u;
+    const std::uint64_t mixed = ((site + subject) + ... + std::uint64_t{words}) * 0xa8948c893b618677u;
     return *reinterpret_cast<CachedCall*>(reinterpret_cast<char*>(call) + (mixed >> 45 & mask));
   }
   static CachedCall& neighbor(CachedCall& place) noexcept {

@@ -3,35 +3,55 @@
 
 namespace commlens {
 
+RequestTable::Level* RequestTable::level(int l) const noexcept {
+  Level* const level = levels_[l].load(std::memory_order_acquire);
+  return level == &nothing ? nullptr : level;
+}
+
 RequestTable::Found RequestTable::find_further(std::uint64_t handle) const noexcept {
-  for (const Level& level : levels_) {
-    Slot* const slots = level.slots.load(std::memory_order_acquire);
-    if (slots == nullptr) break;
-    const std::uint64_t home = hash(handle) & level.mask();
+  for (int l = 0; l < level_count; ++l) {
+    const Level* const here = level(l);
+    if (here == nullptr) break;
+    const std::uint64_t home = here->place_of(handle);
     for (std::uint64_t step = 0; step < window; ++step) {
-      const std::uint64_t bucket = (home + step) & level.mask();
+      const std::uint64_t place = (home + step * bucket_bytes) & here->last_place;
+      Slot* const bucket = here->bucket(place);
       for (int i = 0; i < slots_per_bucket; ++i) {
-        Slot& slot = slots[bucket * slots_per_bucket + static_cast<std::uint64_t>(i)];
-        if (const Payload payload = payload_of(slot, handle); payload != 0) return {&slot, payload};
+        if (const Payload payload = payload_of(bucket[i], handle); payload != 0) return {&bucket[i], payload};
       }
-      if (!level.spilled(bucket)) return {nullptr, 0};
+      if (!here->spilled(place)) return {nullptr, 0};
     }
   }
   return {nullptr, 0};
 }
 
+bool RequestTable::put_beside(std::uint64_t handle, Payload payload) noexcept {
+  const Level& first = *levels_[0].load(std::memory_order_acquire);
+  const std::uint64_t place = first.place_of(handle);
+  Slot* const bucket = first.bucket(place);
+  Slot* free = nullptr;
+  bool is_odd = first.spilled(place);
+  for (int i = slots_per_bucket - 1; i >= 0; --i) {
+    const std::uint64_t found = bucket[i].handle.load(std::memory_order_acquire);
+    if (found == 0) free = &bucket[i];
+    is_odd = is_odd || found == handle;
+  }
+  if (is_odd || free == nullptr || !claim(*free, handle)) return put_further(handle, payload);
+  free->payload.store(payload, std::memory_order_release);
+  return true;
+}
+
 bool RequestTable::put_further(std::uint64_t handle, Payload payload) noexcept {
   for (int l = 0; l < level_count; ++l) {
-    Level& level = levels_[l];
-    if (level.slots.load(std::memory_order_acquire) == nullptr && !open_level(l)) return false;
-    Slot* const slots = level.slots.load(std::memory_order_acquire);
-    const std::uint64_t home = hash(handle) & level.mask();
+    if (level(l) == nullptr && !open_level(l)) return false;
+    const Level& here = *level(l);
+    const std::uint64_t home = here.place_of(handle);
     Slot* free = nullptr;
     bool more = true;  // requests with this home bucket may be stored further on
     for (std::uint64_t step = 0; step < window && (more || free == nullptr); ++step) {
-      const std::uint64_t bucket = (home + step) & level.mask();
+      const std::uint64_t place = (home + step * bucket_bytes) & here.last_place;
       for (int i = 0; i < slots_per_bucket; ++i) {
-        Slot& slot = slots[bucket * slots_per_bucket + static_cast<std::uint64_t>(i)];
+        Slot& slot = here.bucket(place)[i];
         const std::uint64_t found = slot.handle.load(std::memory_order_acquire);
         if (found == handle) {
           Payload old = slot.payload.load(std::memory_order_acquire);
@@ -44,17 +64,13 @@ bool RequestTable::put_further(std::uint64_t handle, Payload payload) noexcept {
           free = &slot;
         }
       }
-      more = level.spilled(bucket);
-      if (free == nullptr) level.spill[bucket].store(1, std::memory_order_release);
+      more = here.spilled(place);
+      if (free == nullptr) here.spill[place / bucket_bytes].store(1, std::memory_order_release);
     }
-    while (free != nullptr) {
-      std::uint64_t expected = 0;
-      if (free->handle.compare_exchange_strong(expected, handle, std::memory_order_acq_rel)) {
-        free->payload.store(payload, std::memory_order_release);
-        return true;
-      }
-      return put_further(handle, payload);  // another thread took the slot: search again
-    }
+    if (free == nullptr) continue;
+    if (!claim(*free, handle)) return put_further(handle, payload);  // another thread took the slot: search again
+    free->payload.store(payload, std::memory_order_release);
+    return true;
   }
   return false;
 }

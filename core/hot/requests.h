@@ -87,58 +87,57 @@ class RequestTable {
 
   // Returns the slot and payload of a request.  Fast path: the home bucket of the first level.
   Found find(std::uint64_t handle) const noexcept {
-    const Level& first = levels_[0];
-    Slot* const slots = first.slots.load(std::memory_order_acquire);
-    if (slots == nullptr) return {nullptr, 0};
-    const std::uint64_t home = hash(handle) & first.mask();
-    Slot* const bucket = slots + home * slots_per_bucket;
+    const Level& first = *levels_[0].load(std::memory_order_acquire);
+    const std::uint64_t place = first.place_of(handle);
+    Slot* const bucket = first.bucket(place);
 #pragma GCC unroll 4
     for (int i = 0; i < slots_per_bucket; ++i) {
       if (const Payload payload = payload_of(bucket[i], handle); payload != 0) return {&bucket[i], payload};
     }
-    return __builtin_expect(first.spilled(home), 0) ? find_further(handle) : Found{nullptr, 0};
+    return __builtin_expect(first.spilled(place), 0) ? find_further(handle) : Found{nullptr, 0};
   }
 
-  // Adds a request; returns false when memory ran out.
+  // Adds a request; returns false when memory ran out.  Fast path: the home bucket of the first level is empty, as most
+  // are.
   bool put(std::uint64_t handle, Payload payload) noexcept {
-    const Level& first = levels_[0];
-    Slot* const slots = first.slots.load(std::memory_order_acquire);
-    if (__builtin_expect(slots == nullptr, 0)) return put_further(handle, payload);
-    const std::uint64_t home = hash(handle) & first.mask();
-    Slot* const bucket = slots + home * slots_per_bucket;
-    Slot* free = nullptr;
-    bool is_odd = first.spilled(home);
+    const Level& first = *levels_[0].load(std::memory_order_acquire);
+    const std::uint64_t place = first.place_of(handle);
+    Slot* const bucket = first.bucket(place);
+    std::uint64_t used = 0;
 #pragma GCC unroll 4
-    for (int i = slots_per_bucket - 1; i >= 0; --i) {
-      const std::uint64_t found = bucket[i].handle.load(std::memory_order_acquire);
-      if (found == 0) free = &bucket[i];
-      is_odd = is_odd || found == handle;
+    for (int i = 0; i < slots_per_bucket; ++i) used |= bucket[i].handle.load(std::memory_order_acquire);
+    if (__builtin_expect((used | first.spill[place / bucket_bytes].load(std::memory_order_acquire)) != 0, 0)) {
+      return put_beside(handle, payload);
     }
-    std::uint64_t expected = 0;
-    if (__builtin_expect(is_odd || free == nullptr, 0) ||
-        !free->handle.compare_exchange_strong(expected, handle, std::memory_order_acq_rel)) {
-      return put_further(handle, payload);
-    }
-    free->payload.store(payload, std::memory_order_release);
+    if (__builtin_expect(!claim(*bucket, handle), 0)) return put_further(handle, payload);
+    bucket->payload.store(payload, std::memory_order_release);
     return true;
   }
 
   // Removes a request, unless MPI has reused its handle in the meantime.
   static void release(const Found& found) noexcept {
     Payload expected = found.payload;
-    if (found.slot->payload.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) {
-      found.slot->handle.store(0, std::memory_order_release);
+    if (is_for_one_thread()) {
+      if (found.slot->payload.load(std::memory_order_relaxed) != expected) return;
+      found.slot->payload.store(0, std::memory_order_release);
+    } else if (!found.slot->payload.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) {
+      return;
     }
+    found.slot->handle.store(0, std::memory_order_release);
   }
+
+  // Cold.  Whether no two threads use the tables at the same time, so that plain stores do what a compare-and-swap
+  // does, which takes longer than the rest.  At first they may.
+  static void set_for_one_thread(bool is) noexcept { __atomic_store_n(&for_one_thread, is, __ATOMIC_RELAXED); }
 
   // Cold.  True when is(cell of the maker, payload) holds for any request.
   template <class Is>
   bool any(Is is) const noexcept {
-    for (const Level& level : levels_) {
-      const Slot* const slots = level.slots.load(std::memory_order_acquire);
-      if (slots == nullptr) break;
-      for (std::uint64_t i = 0; i < level.buckets * slots_per_bucket; ++i) {
-        const Payload payload = slots[i].payload.load(std::memory_order_acquire);
+    for (const auto& at : levels_) {
+      const Level* const level = at.load(std::memory_order_acquire);
+      if (level == nullptr || level == &nothing) break;
+      for (std::uint64_t i = 0; i <= level->last_place / sizeof(Slot) + slots_per_bucket - 1; ++i) {
+        const Payload payload = level->slot[i].payload.load(std::memory_order_acquire);
         if (payload != 0 && is(*maker_of(payload), payload)) return true;
       }
     }
@@ -156,17 +155,41 @@ class RequestTable {
   static constexpr std::uint64_t window = 4;
   static constexpr int level_count = 5;  // 1,024 slots, 16 times as many in each next level; the last has 67 million
 
-  struct Level {
-    std::atomic<Slot*> slots{nullptr};
-    std::atomic<std::uint8_t>* spill = nullptr;  // one per bucket, behind the slots
-    std::uint64_t buckets = 0;
-    std::uint64_t mask() const noexcept { return buckets - 1; }
-    bool spilled(std::uint64_t bucket) const noexcept { return spill[bucket].load(std::memory_order_acquire) != 0; }
+  static constexpr std::uint64_t bucket_bytes = slots_per_bucket * sizeof(Slot);
+
+  // A place is the offset of a bucket in bytes.
+  struct alignas(bucket_bytes) Level {
+    std::uint64_t last_place;                           // a mask: (number of buckets - 1) * bucket_bytes
+    std::atomic<std::uint8_t>* spill;                   // one per bucket, behind the slots
+    alignas(bucket_bytes) Slot slot[slots_per_bucket];  // or more
+
+    std::uint64_t place_of(std::uint64_t handle) const noexcept {
+      return handle * 0x9e3779b97f4a7c15u >> 14 & last_place;
+    }
+    Slot* bucket(std::uint64_t place) const noexcept {
+      return reinterpret_cast<Slot*>(reinterpret_cast<std::uintptr_t>(slot) + place);
+    }
+    bool spilled(std::uint64_t place) const noexcept {
+      return spill[place / bucket_bytes].load(std::memory_order_acquire) != 0;
+    }
   };
 
-  static std::uint64_t hash(std::uint64_t handle) noexcept {
-    const std::uint64_t h = handle * 0x9e3779b97f4a7c15u;
-    return h >> 20;
+  // Of an empty table, the first level: a search finds nothing there, and no room.
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+  static inline std::atomic<std::uint8_t> no_spill{0};
+  static inline Level nothing{0, &no_spill, {{never, 0}, {never, 0}, {never, 0}, {never, 0}}};
+
+  static inline bool for_one_thread = false;
+  static bool is_for_one_thread() noexcept { return __atomic_load_n(&for_one_thread, __ATOMIC_RELAXED); }
+
+  // Takes a slot that was free.  Returns false if another thread was faster.
+  static bool claim(Slot& slot, std::uint64_t handle) noexcept {
+    if (is_for_one_thread()) {
+      slot.handle.store(handle, std::memory_order_release);
+      return true;
+    }
+    std::uint64_t expected = 0;
+    return slot.handle.compare_exchange_strong(expected, handle, std::memory_order_acq_rel);
   }
 
   // Returns the payload if the slot holds this request, else 0.
@@ -178,10 +201,12 @@ class RequestTable {
   }
 
   Found find_further(std::uint64_t handle) const noexcept;
+  bool put_beside(std::uint64_t handle, Payload payload) noexcept;  // in the home bucket, if all is usual there
   bool put_further(std::uint64_t handle, Payload payload) noexcept;
-  bool open_level(int l) noexcept;  // cold
+  bool open_level(int l) noexcept;     // cold
+  Level* level(int l) const noexcept;  // null: not open yet
 
-  Level levels_[level_count];
+  std::atomic<Level*> levels_[level_count]{{&nothing}, {nullptr}, {nullptr}, {nullptr}, {nullptr}};
 };
 
 }  // namespace commlens

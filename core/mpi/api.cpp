@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/mpi/api.h"
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "core/base/say.h"
@@ -64,6 +65,21 @@ void learn_shared_requests() noexcept {
 }
 #endif
 
+void find_predefined_range() noexcept {
+  std::uint64_t first = bits(api.request_null), last = first;
+#if defined(MPICH_NAME)
+  last = (std::uint64_t{1} << 31) - 1;  // see is_shared()
+  first = std::min(first, std::uint64_t{1} << 30);
+#endif
+  for (const std::uint64_t shared : api.shared_requests) {
+    if (shared == 0) continue;
+    first = std::min(first, shared);
+    last = std::max(last, shared);
+  }
+  api.first_predefined = first;
+  api.predefined_range = last - first;
+}
+
 #if defined(MPI_ABI_VERSION)
 void do_nothing(MPI_Comm*, int*, ...) {}
 #endif
@@ -95,6 +111,7 @@ bool load_api() noexcept {
   api.message_null = MPI_MESSAGE_NULL;
   api.message_no_proc = MPI_MESSAGE_NO_PROC;
 #endif
+  find_predefined_range();
   return ok;
 }
 
@@ -105,6 +122,7 @@ void complete_api() noexcept {
 #endif
 #if !defined(OPEN_MPI)
   if (job.world) learn_shared_requests();  // needs communicators
+  find_predefined_range();
 #endif
 }
 

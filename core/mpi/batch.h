@@ -63,14 +63,27 @@ class Batch {
     if (found_ == nullptr) return;  // no memory: the call is counted under no communicator
     n_ = n;
     for (int i = 0; i < n; ++i) {
-      found_[i] = handles[i] == api.request_null ? RequestTable::Found{nullptr, 0} : requests.find(bits(handles[i]));
-      all_flags_ |= found_[i].payload;
-      if (__builtin_expect(found_[i].payload == 0, 0)) {
-        if (handles[i] != api.request_null && is_shared(handles[i])) ++shared_;
-      } else {
-        consider(i);
+      found_[i] = {nullptr, 0};
+      if (may_be_predefined(handles[i])) {
+        if (handles[i] == api.request_null) continue;
+        if (is_shared(handles[i])) {
+          ++shared_;
+          continue;
+        }
       }
+      found_[i] = requests.find(bits(handles[i]));
+      all_flags_ |= found_[i].payload;
+      if (found_[i].payload != 0) consider(i);
     }
+  }
+
+  // Of requests that have been looked up already.
+  Batch(Thread& t, RequestTable::Found* found, int n, const MPI_Request* handles) noexcept
+      : thread_(t), handles_(handles), found_(found), n_(n) {}
+
+  // Returns the bytes that a call with n requests needs: for their entries, then a status of each, then communicators.
+  static std::size_t scratch_size(int n) noexcept {
+    return static_cast<std::size_t>(n) * (sizeof(RequestTable::Found) + sizeof(MPI_Status) + sizeof(std::uint32_t));
   }
 
   // True if the bytes of a request will be read from its status.
@@ -186,9 +199,6 @@ class Batch {
  private:
   static void change(RequestTable::Found& f, Payload payload) noexcept {
     if (RequestTable::change(f, payload) != 0) f.payload = payload;
-  }
-  static std::size_t scratch_size(int n) noexcept {
-    return static_cast<std::size_t>(n) * (sizeof(RequestTable::Found) + sizeof(MPI_Status) + sizeof(std::uint32_t));
   }
   // Tests only requests that the application has tried to cancel: the status of a file request may have any value
   // there.

@@ -8,6 +8,7 @@
 
 #include "core/mpi/batch.h"
 #include "core/mpi/creation.h"
+#include "core/mpi/plain_completion.h"
 #include "core/mpi/wrap.h"
 
 namespace commlens {
@@ -45,9 +46,10 @@ __attribute__((noinline)) int complete_in_callback(CallNext call_next, int count
 }
 
 template <class Next>
-int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status) {
+__attribute__((noinline)) int wait_for_any_kind(Next next, Op op, Site caller, MPI_Request* request,
+                                                MPI_Status* status) {
   Call call(op, caller);
-  if (call.nested()) return complete_in_callback([&] { return next(request, status); }, 1, request);
+  if (call.nested()) return complete_in_callback([=] { return next(request, status); }, 1, request);
   Batch batch(call.thread(), 1, request);
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
@@ -66,9 +68,17 @@ int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status
 }
 
 template <class Next>
+int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status) {
+  int rc = 0;
+  const auto call_next = [=](MPI_Status* used) { return next(request, used); };
+  if (complete_plain(call_next, op, caller, 1, request, status, MPI_STATUS_IGNORE, &rc)) return rc;
+  return wait_for_any_kind(next, op, caller, request, status);
+}
+
+template <class Next>
 int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Status* status) {
   Call call(op, caller);
-  if (call.nested()) return complete_in_callback([&] { return next(request, flag, status); }, 1, request);
+  if (call.nested()) return complete_in_callback([=] { return next(request, flag, status); }, 1, request);
   Batch batch(call.thread(), 1, request);
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
@@ -105,7 +115,7 @@ __attribute__((always_inline)) inline int complete_all(CallNext call_next, Done 
                                                        MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
   Call call(op, caller);
   if (call.nested()) {
-    return complete_in_callback([&] { return call_next(array_of_statuses); }, count, array_of_requests);
+    return complete_in_callback([=] { return call_next(array_of_statuses); }, count, array_of_requests);
   }
   Batch batch(call.thread(), count, array_of_requests);
   MPI_Status* const used =
@@ -122,9 +132,20 @@ __attribute__((always_inline)) inline int complete_all(CallNext call_next, Done 
 }
 
 template <class Next>
-int waitall(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
-  return complete_all<true>([&](MPI_Status* statuses) { return next(count, array_of_requests, statuses); },
+__attribute__((noinline)) int wait_for_all_kinds(Next next, Op op, Site caller, int count,
+                                                 MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
+  return complete_all<true>([=](MPI_Status* statuses) { return next(count, array_of_requests, statuses); },
                             [] { return true; }, op, caller, count, array_of_requests, array_of_statuses);
+}
+
+template <class Next>
+int waitall(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
+  int rc = 0;
+  const auto call_next = [=](MPI_Status* statuses) { return next(count, array_of_requests, statuses); };
+  if (complete_plain(call_next, op, caller, count, array_of_requests, array_of_statuses, MPI_STATUSES_IGNORE, &rc)) {
+    return rc;
+  }
+  return wait_for_all_kinds(next, op, caller, count, array_of_requests, array_of_statuses);
 }
 
 template <class Next>
@@ -139,7 +160,7 @@ template <bool waits, class CallNext, class Done>
 int complete_any(CallNext call_next, Done done, Op op, Site caller, int count, MPI_Request* array_of_requests,
                  int* index, MPI_Status* status) {
   Call call(op, caller);
-  if (call.nested()) return complete_in_callback([&] { return call_next(status); }, count, array_of_requests);
+  if (call.nested()) return complete_in_callback([=] { return call_next(status); }, count, array_of_requests);
   Batch batch(call.thread(), count, array_of_requests);
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
@@ -177,7 +198,7 @@ int complete_some(Next next, Op op, Site caller, int incount, MPI_Request* array
   Call call(op, caller);
   if (call.nested()) {
     return complete_in_callback(
-        [&] { return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses); }, incount,
+        [=] { return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses); }, incount,
         array_of_requests);
   }
   Batch batch(call.thread(), incount, array_of_requests);

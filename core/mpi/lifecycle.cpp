@@ -216,6 +216,9 @@ void initialised(Ticks before, Ticks after) noexcept try {
   job.world = true;
   complete_api();
   api.Query_thread(&job.thread_level);
+  // Sessions have thread levels of their own.
+  const bool is_serial = job.thread_level >= 0 && job.thread_level < MPI_THREAD_MULTIPLE && job.sessions == 0;
+  RequestTable::set_for_one_thread(is_serial && is_only_thread());
   api.Comm_rank(api.comm_world, &job.rank);
   api.Comm_size(api.comm_world, &job.size);
   api.Comm_group(api.comm_world, &job_groups.world);
@@ -259,6 +262,7 @@ void finish() noexcept {
 // The process set mpi://WORLD gives rank and size.  Makes only local calls.
 void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept try {
   const std::lock_guard<std::mutex> lock(sessions_mutex);
+  RequestTable::set_for_one_thread(false);
   if (job.sessions++ != 0) return;
   using FromSet = int (*)(MPI_Session, const char*, MPI_Group*);
   const auto from_set = reinterpret_cast<FromSet>(next_definition("PMPI_Group_from_session_pset").address);

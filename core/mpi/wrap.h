@@ -106,22 +106,24 @@ class StatusFor {
   MPI_Status* get() noexcept { return status_; }
   // pre: the call succeeded.  The status may be null: MPICH, whose MPI_STATUS_IGNORE is not null, also accepts a null
   // status.
-  Bytes received() const noexcept { return status_ == nullptr ? 0 : received_bytes(*status_); }
-  int source() const noexcept { return status_ == nullptr ? -1 : status_->MPI_SOURCE; }
-  int tag() const noexcept { return status_ == nullptr ? 0 : status_->MPI_TAG; }
+  Bytes received() const noexcept { return is_null() ? 0 : received_bytes(*status_); }
+  int source() const noexcept { return is_null() ? -1 : status_->MPI_SOURCE; }
+  int tag() const noexcept { return is_null() ? 0 : status_->MPI_TAG; }
 
  private:
+  bool is_null() const noexcept { return MPI_STATUS_IGNORE != nullptr && status_ == nullptr; }
+
   MPI_Status own_;
   MPI_Status* status_;
 };
 
 // Converts arguments to words, for the call cache.
 template <class Argument>
-inline std::uint64_t word(Argument argument) noexcept {
+inline auto word(Argument argument) noexcept {
   if constexpr (std::is_pointer_v<Argument>) {
     return reinterpret_cast<std::uint64_t>(argument);
   } else if constexpr (sizeof argument <= sizeof(std::uint32_t)) {
-    return static_cast<std::uint32_t>(argument);  // the upper half of its register is 0 already
+    return static_cast<std::uint32_t>(argument);
   } else {
     return static_cast<std::uint64_t>(argument);
   }
@@ -135,15 +137,19 @@ Payload forget_request(Thread& thread, const Cell& maker) noexcept;
 
 // Records an active request that the call `maker` returned.  Returns its payload, or 0 if the request is null or
 // shared, or there is no memory for it.
-inline Payload remember(Thread& thread, MPI_Request request, Cell& maker, Payload flags) noexcept {
-  if (request == api.request_null) return 0;
-  if (is_shared(request)) {
-    thread.complete.add(comm_of_key(maker.key));
-    return 0;
+__attribute__((always_inline)) inline Payload remember(Thread& thread, MPI_Request request, Cell& maker,
+                                                       Payload flags) noexcept {
+  if (may_be_predefined(request)) {
+    if (request == api.request_null) return 0;
+    if (is_shared(request)) {
+      thread.complete.add(comm_of_key(maker.key));
+      return 0;
+    }
   }
-  const Payload payload = make_payload(&maker, flags, ++thread.sequence);
+  const std::uint64_t sequence = ++thread.sequence;
+  const Payload payload = make_payload(&maker, flags, sequence);
   if ((flags & RequestFlag::message) != 0) {
-    thread.call_cache->posted[thread.sequence % CallCache::most_posted] = thread.current.since;
+    thread.call_cache->posted[sequence % CallCache::most_posted] = thread.current.since;
   }
   if (requests.put(bits(request), payload)) return payload;
   return forget_request(thread, maker);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hot/requests.h"
 
+#include <cstddef>
 #include <mutex>
 #include <new>
 
@@ -24,16 +25,16 @@ void set_free(PersistentRequest* record) noexcept { free_list = new (record) Fre
 
 bool RequestTable::open_level(int l) noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
-  Level& level = levels_[l];
-  if (level.slots.load(std::memory_order_relaxed) != nullptr) return true;
+  if (level(l) != nullptr) return true;
   std::uint64_t buckets = 256;
   for (int i = 0; i < l; ++i) buckets *= 16;
-  const std::uint64_t slot_bytes = buckets * slots_per_bucket * sizeof(Slot);
-  auto* const memory = static_cast<char*>(map_memory(slot_bytes + buckets));
+  const std::uint64_t level_bytes = offsetof(Level, slot) + buckets * bucket_bytes;
+  auto* const memory = static_cast<char*>(map_memory(level_bytes + buckets));
   if (memory == nullptr) return false;
-  level.buckets = buckets;
-  level.spill = reinterpret_cast<std::atomic<std::uint8_t>*>(memory + slot_bytes);
-  level.slots.store(reinterpret_cast<Slot*>(memory), std::memory_order_release);
+  auto* const opened = reinterpret_cast<Level*>(memory);
+  opened->last_place = (buckets - 1) * bucket_bytes;
+  opened->spill = reinterpret_cast<std::atomic<std::uint8_t>*>(memory + level_bytes);
+  levels_[l].store(opened, std::memory_order_release);
   return true;
 }
 

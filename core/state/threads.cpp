@@ -13,6 +13,7 @@
 #include "core/arena/arena.h"
 #include "core/base/locks.h"
 #include "core/base/memory.h"
+#include "core/hot/requests.h"
 #include "core/state/datatypes.h"
 #include "core/state/events.h"
 #include "core/state/freed_comms.h"
@@ -180,7 +181,10 @@ void grow_call_cache(Thread& thread) noexcept {
 Thread* enter_thread() noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
   static bool is_first = true;
-  if (!is_first) __atomic_store_n(&is_first_thread_alone, false, __ATOMIC_RELAXED);
+  if (!is_first) {
+    __atomic_store_n(&is_first_thread_alone, false, __ATOMIC_RELAXED);
+    RequestTable::set_for_one_thread(false);
+  }
   is_first = false;
   if (!at_exit_made) at_exit_made = pthread_key_create(&at_exit, leave_thread) == 0;
   Thread* t = idle;

@@ -46,7 +46,9 @@ TEST(an_empty_table_knows_no_request) {
   CHECK_EQ(table.find(1).payload, 0u);
 }
 
-TEST(requests_behave_like_an_unordered_map) {
+namespace {
+
+void check_against_an_unordered_map() {
   std::mt19937_64 random(1);
   RequestTable table;
   std::unordered_map<std::uint64_t, Payload> oracle;
@@ -70,6 +72,42 @@ TEST(requests_behave_like_an_unordered_map) {
   for (std::uint64_t n = 0; n < 5000; ++n) {
     const auto known = oracle.find(handle_number(n));
     CHECK_EQ(table.find(handle_number(n)).payload, known == oracle.end() ? 0 : known->second);
+  }
+}
+
+// While it exists, no two threads use a table at the same time.
+struct OneThread {
+  OneThread() { RequestTable::set_for_one_thread(true); }
+  ~OneThread() { RequestTable::set_for_one_thread(false); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+};
+
+}  // namespace
+
+TEST(requests_behave_like_an_unordered_map) { check_against_an_unordered_map(); }
+
+TEST(requests_behave_like_an_unordered_map_with_one_thread) {
+  const OneThread alone;
+  check_against_an_unordered_map();
+}
+
+TEST(a_second_thread_finds_and_releases_what_one_thread_alone_has_put) {
+  RequestTable table;
+  {
+    const OneThread alone;
+    for (std::uint64_t n = 0; n < 2000; ++n) CHECK(table.put(handle_number(n), payload_number(n)));
+    const RequestTable::Found late = table.find(handle_number(7));
+    CHECK(table.put(handle_number(7), payload_number(9000)));
+    RequestTable::release(late);  // it had completed, but its handle came again before this
+    CHECK_EQ(table.find(handle_number(7)).payload, payload_number(9000));
+    CHECK(table.put(handle_number(7), payload_number(7)));
+  }
+  for (std::uint64_t n = 0; n < 2000; ++n) {
+    const RequestTable::Found found = table.find(handle_number(n));
+    CHECK_EQ(found.payload, payload_number(n));
+    RequestTable::release(found);
+    CHECK_EQ(table.find(handle_number(n)).payload, 0u);
   }
 }
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Completion calls whose requests are plain: neither persistent nor cancelled, without an operation to be sampled, and
+// all of one communicator.  That is known before MPI is called.  Most calls are like that, and this path has few
+// instructions per request.
+
+#include <mpi.h>
+
+#include "core/mpi/batch.h"
+#include "core/mpi/wrap.h"
+
+namespace commlens {
+
+struct PlainRequests {
+  RequestTable::Found* found;  // of each; payload 0: null, shared or unknown
+  Payload all_flags;
+  std::uint32_t comm;  // 0: they are not plain
+  int shared;
+
+  bool receives() const noexcept { return (all_flags & RequestFlag::receives) != 0; }
+};
+
+// Looks the requests up.  found: memory for n of them
+__attribute__((always_inline)) inline PlainRequests find_plain(RequestTable::Found* found, int n,
+                                                               const MPI_Request* handles) noexcept {
+  constexpr Payload kinds =
+      RequestFlag::active | RequestFlag::persistent | RequestFlag::awaited | RequestFlag::cancelled;
+  PlainRequests plain{found, 0, 0, 0};
+  Payload last = 0;  // the cell that made the request before
+  for (int i = 0; i < n; ++i) {
+    const MPI_Request handle = handles[i];
+    if (may_be_predefined(handle)) {
+      const bool is_null = handle == api.request_null;
+      if (is_null || is_shared(handle)) {
+        if (!is_null) ++plain.shared;
+        found[i].payload = 0;
+        continue;
+      }
+    }
+    const RequestTable::Found at = requests.find(bits(handle));
+    if (__builtin_expect(at.payload == 0, 0)) {
+      found[i].payload = 0;
+      continue;
+    }
+    if (__builtin_expect((at.payload & kinds) != RequestFlag::active, 0)) return {found, 0, 0, 0};
+    found[i] = at;
+    plain.all_flags |= at.payload;
+    const Payload maker = at.payload & pointer_bits;
+    if (maker == last) continue;
+    last = maker;
+    const std::uint32_t comm = comm_of_key(reinterpret_cast<const Cell*>(maker)->key);
+    if (__builtin_expect(comm == 0 || (plain.comm != 0 && plain.comm != comm), 0)) return {found, 0, 0, 0};
+    plain.comm = comm;
+  }
+  return plain;
+}
+
+// Not inlined: what is rare, so that finish_plain() needs no registers for it.
+__attribute__((noinline, cold)) inline void finish_apart(Thread& t, RequestTable::Found* found, int n,
+                                                         const MPI_Request* handles,
+                                                         const MPI_Status* statuses) noexcept {
+  Batch batch(t, found, n, handles);
+  for (int i = 0; i < n; ++i) batch.finish_known(i, statuses == nullptr ? nullptr : statuses + i);
+}
+__attribute__((noinline, cold)) inline void fail_apart(Thread& t, RequestTable::Found* found, int n,
+                                                       const MPI_Request* handles, int rc,
+                                                       const MPI_Status* statuses) noexcept {
+  Batch(t, found, n, handles).finish_failed(rc, statuses);
+}
+__attribute__((noinline)) inline void credit_arrival_apart(Thread& t, Payload payload, const MPI_Status& status,
+                                                           Bytes bytes) noexcept {
+  credit_arrival(t, payload, status, bytes);
+}
+
+// All requests are complete.  statuses: may be anything if none of them receives
+__attribute__((always_inline)) inline void finish_plain(Thread& t, const PlainRequests& plain, int n,
+                                                        const MPI_Request* handles,
+                                                        const MPI_Status* statuses) noexcept {
+  // As in credit().
+  if (__builtin_expect(!is_only_thread() || t.table.left_out != 0 || !matrix_choice.peers, 0)) {
+    finish_apart(t, plain.found, n, handles, plain.receives() ? statuses : nullptr);
+  } else {
+    const Arrival* arrival = &t.call_cache->arrivals[0];
+    for (int i = 0; i < n; ++i) {
+      const RequestTable::Found at = plain.found[i];
+      if (at.payload == 0) continue;
+      if ((at.payload & RequestFlag::receives) != 0) {
+        const MPI_Status& status = statuses[i];
+        const Bytes bytes = received_bytes(status);
+        const int from = status.MPI_SOURCE;
+        auto* const maker = reinterpret_cast<Cell*>(at.payload & pointer_bits);
+        maker->bytes_received += bytes;
+        if ((at.payload & RequestFlag::message) != 0) {
+          if (!arrival->is(maker, from, bytes)) arrival = &t.call_cache->arrival(maker, from);
+          if (__builtin_expect(arrival->is(maker, from, bytes), 1)) {
+            add_message(*arrival->in, bytes);
+            Channel& channel = *arrival->in->channel;
+            if (is_due(channel, status.MPI_TAG)) take_completed(t, channel, at.payload, status.MPI_TAG);
+          } else {
+            credit_arrival_apart(t, at.payload, status, bytes);
+          }
+        }
+      }
+      RequestTable::release(at);
+    }
+  }
+  if (plain.shared != 0) t.complete.remove(static_cast<std::uint64_t>(plain.shared));
+}
+
+// MPI_Wait and MPI_Waitall.  Returns false, and has done nothing, if the requests are not plain or the call is not in
+// the call cache.  ignore: what the application passes if it wants no statuses
+template <class CallNext>
+__attribute__((always_inline)) inline bool complete_plain(CallNext call_next, Op op, Site caller, int n,
+                                                          const MPI_Request* handles, MPI_Status* statuses,
+                                                          const MPI_Status* ignore, int* result) noexcept {
+  asm volatile(".cfi_personality 0x1b, commlens_personality");
+  if (!has_plain_calls) return false;
+  Thread* const thread = current_thread;
+  if (__builtin_expect(!is_plain_call(thread) || must_locate_calls, 0)) return false;
+  if (__builtin_expect(n <= 0 || handles == nullptr || (statuses == nullptr && statuses != ignore), 0)) return false;
+  Thread& t = *thread;
+  auto* const found = static_cast<RequestTable::Found*>(scratch(t, Batch::scratch_size(n)));
+  if (__builtin_expect(found == nullptr, 0)) return false;
+  const PlainRequests plain = find_plain(found, n, handles);
+  if (__builtin_expect(plain.comm == 0, 0)) return false;
+  const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
+  CachedCall* const r = t.call_cache->find(caller, CachedCall::subject_of(op, plain.comm), freed);
+  if (__builtin_expect(r == nullptr, 0)) return false;
+  if (statuses == ignore && plain.receives()) statuses = reinterpret_cast<MPI_Status*>(found + n);
+  t.call_cache->look_ahead(*r);
+  t.enter(static_cast<char*>(__builtin_frame_address(0)));
+  begin_call(t.current, plain.comm, time_stamp(), caller, op, CurrentCall::index);
+  const int rc = call_next(statuses);
+  const Ticks end = time_stamp();
+  if (__builtin_expect(rc == MPI_SUCCESS && r->region == t.region() && !t.is_due(end), 1)) {
+    count_as<CachedCall::nothing>(t, *r, end);
+  } else {
+    count_late(t, *r, CachedCall::nothing, end, rc == MPI_SUCCESS, 0, -1, 0);
+  }
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) {
+    finish_plain(t, plain, n, handles, statuses);
+  } else {
+    fail_apart(t, found, n, handles, rc, statuses == ignore ? nullptr : statuses);
+  }
+  t.outermost = nullptr;
+  *result = rc;
+  return true;
+}
+
+}  // namespace commlens
