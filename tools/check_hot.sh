@@ -21,7 +21,7 @@ allowed=(
   api layouts calls_are_plain must_locate_calls clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
   is_first_thread_alone has_error_handlers CallCache::none windows commlens_fortran_call
   # Functions of core/hot; core/mpi/fortran.cpp compares the caller with the address range of the Fortran binding.
-  record RequestTable::find_further RequestTable::put_further locate
+  record RequestTable::find_further RequestTable::put_beside RequestTable::put_further locate
   pcontrol
   # The communication matrix.
   matrix_choice count_peer started_now

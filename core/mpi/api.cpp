@@ -68,8 +68,8 @@ void learn_shared_requests() noexcept {
 void find_predefined_range() noexcept {
   std::uint64_t first = bits(api.request_null), last = first;
 #if defined(MPICH_NAME)
-  last = (std::uint64_t{1} << 31) - 1;  // see is_shared()
-  first = std::min(first, std::uint64_t{1} << 30);
+  first = std::min(first, std::uint64_t{1} << 30);  // see is_shared()
+  last = std::max(last, (std::uint64_t{1} << 31) - 1);
 #endif
   for (const std::uint64_t shared : api.shared_requests) {
     if (shared == 0) continue;
