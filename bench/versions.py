@@ -27,6 +27,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in 
 from bench.apps import PROGRAMS, build  # noqa: E402
 from run import ENVIRONMENT, RUNNER, machine  # noqa: E402
 
+from commlens.base.errors import CommlensError  # noqa: E402
 from commlens.overhead.estimate import Cost, Estimate, costs  # noqa: E402
 from commlens.overhead.legs import OUTPUT, Tool, find_stopwatch, split  # noqa: E402
 from commlens.overhead.measure import Run, rounds  # noqa: E402
@@ -103,6 +104,7 @@ def measure(all_cases: Sequence[Case], tools: Sequence[Tool], seconds: float) ->
         case: rounds(tools, split(case.launch), stopwatch, 1000, 1) for case in all_cases
     }
     found: dict[Case, list[Run]] = defaultdict(list)
+    broken: list[Case] = []  # a run without a tool failed
     end = time.monotonic() + seconds
     each = len(tools) + 1
     for number in range(1001):
@@ -110,16 +112,25 @@ def measure(all_cases: Sequence[Case], tools: Sequence[Tool], seconds: float) ->
             break
         print(f"round {number}" if number else "warm-up", file=sys.stderr, flush=True)
         for case, runs in under_way.items():
-            found[case] += [next(runs) for _ in range(each)]
-    return found
+            try:
+                found[case] += [next(runs) for _ in range(each)]
+            except CommlensError as error:
+                print(f"{case.command}, {case.mpi}: {error}; not measured on", file=sys.stderr, flush=True)
+                broken.append(case)
+        for case in broken:
+            under_way.pop(case, None)
+    return {case: runs for case, runs in found.items() if len(runs) > each}
 
 
 def interval(of: Callable[[Cost], Estimate | None], cost: Cost, text: Callable[[float], str]) -> str:
     """Return an estimate with its interval."""
     estimate = of(cost)
     if estimate is None:
-        return "failed"
-    return f"{text(estimate.value)} ({text(estimate.low)} to {text(estimate.high)})"
+        return f"**failed**: {cost.crashed}"
+    failed = f"; **{cost.crashed}**" if cost.crashed else ""
+    if cost.runs < LEAST:
+        return f"{text(estimate.value)}{failed}"
+    return f"{text(estimate.value)} ({text(estimate.low)} to {text(estimate.high)}){failed}"
 
 
 def percent(value: float) -> str:

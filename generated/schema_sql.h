@@ -390,7 +390,7 @@ inline constexpr char tables_sql[] =
 )sql"
     R"sql(CREATE TABLE spread ( -- Distribution of a counter over the ranks, in a profile of summary detail; else empty. The ranks reduce it while they collect, so its size does not depend on the number of ranks.
   scope INTEGER REFERENCES scope(id), -- Scope that the counter belongs to.
-  counter TEXT, -- A column of view cell, summed over the keys of the scope; of a key also untimed: calls that were not timed. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
+  counter TEXT, -- A column of view cell, but timed and time_error_ns, summed over the keys of the scope; of a key also untimed: calls that were not timed. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
   ranks INTEGER, -- [processes] Number of ranks that made such calls.
   sum INTEGER, -- Sum over these ranks; NULL for time_min_ns and time_max_ns.
   min INTEGER, -- Smallest value of a rank.
@@ -412,7 +412,7 @@ inline constexpr char tables_sql[] =
   op INTEGER REFERENCES op(id), -- MPI procedure.
   comm INTEGER REFERENCES comm(id), -- Communicator of the call.
   callsite INTEGER REFERENCES callsite(id), -- Call site, or 0.
-  since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned; if it went untimed (COMMLENS_CLOCK), of the last timed call before it.
+  since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned; if it went untimed (COMMLENS_CLOCK), about that of the last timed call of the thread, whatever it called.
   region INTEGER REFERENCES region(id), -- Code region of the thread, or 0.
   dest INTEGER, -- Receiver of a blocking send, as a rank of the communicator; -2 is MPI_PROC_NULL. NULL if the procedure has none.
   dest_tag INTEGER, -- Tag of the message to dest.

@@ -15,7 +15,7 @@ from bench.peers.tools import COMMLENS
 
 NAMED = places.HOME / "commit"
 """In a bundle: the commit and the commit of the library, a line each."""
-OF_LIBRARY = ("core", "spec", "gen", "cmake", "CMakeLists.txt", "CMakePresets.json", "VERSION")
+OF_LIBRARY = ("core", "spec", "gen", "third_party", "cmake", "CMakeLists.txt", "CMakePresets.json", "VERSION")
 """What the measured library is built from."""
 UNKNOWN = "unknown"
 

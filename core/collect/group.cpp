@@ -7,7 +7,7 @@
 namespace commlens {
 
 AtOnce Group::exchange(const void*, std::size_t, const char*&) { return AtOnce::no; }
-AtOnce Group::gather(const std::vector<char>&) { return AtOnce::no; }
+AtOnce Group::gather(std::vector<char>&) { return AtOnce::no; }
 std::string_view Group::gathered(int) const { return {}; }
 bool Group::broadcast(char&) { return false; }
 

@@ -39,8 +39,9 @@ class Group {
   // The first operation of all, and the only one in which a process may give up waiting for the others.  all: the bytes
   // of all processes in the order of their ranks.
   virtual AtOnce exchange(const void* own, std::size_t size, const char*& all);
-  // Sends the bytes of all processes to rank 0, where gathered() returns them.  no: they are too many.
-  virtual AtOnce gather(const std::vector<char>& own);
+  // Sends the bytes of all processes to rank 0, where gathered() returns them.  no: they are too many.  broken: `own`
+  // may be empty now.
+  virtual AtOnce gather(std::vector<char>& own);
   virtual std::string_view gathered(int rank) const;
   // After gather(): sends the answer of rank 0 to all.
   virtual bool broadcast(char& answer);

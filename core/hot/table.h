@@ -105,9 +105,10 @@ inline void each_indexed(const TableOf<C>& table, Visit visit) {
 }
 
 // False for calls in an uncounted region, and for cells that were cleared.  A cell without calls may hold the bytes of
-// a request that another thread made.
+// a request that another thread made, or an estimate of untimed calls (hot/untimed.h).
 inline bool is_reported(const Cell& cell) noexcept {
-  return region_of_key(cell.key) != uncounted_region && (cell.calls | cell.bytes_sent | cell.bytes_received) != 0;
+  return region_of_key(cell.key) != uncounted_region &&
+         (cell.calls | cell.time | cell.bytes_sent | cell.bytes_received) != 0;
 }
 
 inline void add_call(Cell& cell, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept {

@@ -154,6 +154,7 @@ bool World::receive(int from, void* bytes, std::size_t size) {
 // in between could lose the others, which give up, and then wait for them.
 AtOnce World::arrive(const void* own, std::size_t size, const char*& all) {
   arrivals_ = all_are_present();
+  waited_ = now() - begin_;  // the rest is our own cost
   if (arrivals_ != Arrivals::all) return AtOnce::broken;
   if (!is_small() || size > most_values) {
     arrivals_ = all_are_present();
@@ -175,14 +176,14 @@ AtOnce World::exchange(const void* own, std::size_t size, const char*& all) {
     all = static_cast<const char*>(own);
     return AtOnce::yes;
   }
-  const Ticks begin = now();
+  begin_ = now();
   const AtOnce outcome = arrive(own, size, all);
-  waited_ = now() - begin;
+  if (outcome == AtOnce::broken) waited_ = now() - begin_;
   return outcome;
 }
 
 // All ranks learn the sizes of all, and so decide in the same way.
-AtOnce World::gather(const std::vector<char>& own) {
+AtOnce World::gather(std::vector<char>& own) {
   if (!is_small() || job.size == 1) return AtOnce::no;
   buffers.own_size = own.size();
   if (job.rank == 0) {
@@ -203,10 +204,13 @@ AtOnce World::gather(const std::vector<char>& own) {
     sum += buffers.sizes[rank];
   }
   if (api.Igatherv(own.data(), static_cast<int>(own.size()), api.byte, room_.get(), buffers.counts, buffers.starts,
-                   api.byte, 0, api.comm_world, &request) != MPI_SUCCESS ||
-      !completes(request))
+                   api.byte, 0, api.comm_world, &request) != MPI_SUCCESS)
     return AtOnce::broken;
-  return AtOnce::yes;
+  if (completes(request)) return AtOnce::yes;
+  // MPI may still read from and write to this memory, so it is never freed.
+  static_cast<void>(room_.release());
+  static_cast<void>(new (std::nothrow) std::vector<char>(std::move(own)));
+  return AtOnce::broken;
 }
 
 std::string_view World::gathered(int rank) const {

@@ -32,7 +32,7 @@ class World : public Group {
   bool send(int to, const void* bytes, std::size_t size) override;
   bool receive(int from, void* bytes, std::size_t size) override;
   AtOnce exchange(const void* own, std::size_t size, const char*& all) override;
-  AtOnce gather(const std::vector<char>& own) override;
+  AtOnce gather(std::vector<char>& own) override;
   std::string_view gathered(int rank) const override;
   bool broadcast(char& answer) override;
   Ticks waited() const override { return waited_; }
@@ -48,7 +48,7 @@ class World : public Group {
   bool is_connected_ = false;
   std::unique_ptr<char[]> room_;  // on rank 0, for the packages of all
   Arrivals arrivals_ = Arrivals::all;
-  Ticks waited_ = 0;
+  Ticks begin_ = 0, waited_ = 0;
 };
 
 }  // namespace commlens

@@ -34,7 +34,7 @@ void fill_waiting(Database& db, const Profile& profile) {
     row.late_ns = r.late;
     row.behind_ns = r.behind;
     row.between_ns = r.between;
-    row.outside_ns = r.outside;
+    row.outside_ns = r.outside();
     insert(row);
   }
 }

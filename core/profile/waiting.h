@@ -102,7 +102,8 @@ struct WaitingRow {
   Ns late = 0;     // sum of SampledLate::late over these calls
   Ns behind = 0;   // sum of the times from the first entry of a member to its own
   Ns between = 0;  // time from a sampled call to the next one
-  Ns outside = 0;  // the part of it outside MPI
+  Ns in_mpi = 0;   // the part of it in MPI, in part estimated: may be more than all of it
+  Ns outside() const { return between > in_mpi ? between - in_mpi : 0; }
 };
 
 // The sampled calls of one communicator, procedure and size bin together.

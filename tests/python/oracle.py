@@ -231,14 +231,11 @@ class RegionOracle:
         count = len(ranks)
         time_ns, mpi_ns = (sum(rank[what] for rank in ranks.values()) for what in ("time", "mpi"))
         longest = max(rank["time"] for rank in ranks.values())
-        useful = [rank["time"] - rank["mpi"] for rank in ranks.values()]
+        useful = [max(rank["time"] - rank["mpi"], 0) for rank in ranks.values()]
         own = [rank["own"] for rank in ranks.values()]
         exclusive = None if None in own else sum(own)
         ended_min = [rank["min"] for rank in ranks.values() if rank["min"] is not None]
         ended_max = [rank["max"] for rank in ranks.values() if rank["max"] is not None]
-        is_known = min(useful) >= 0
-        load_balance = divided(sum(useful) / count, max(useful)) if is_known else None
-        transfer = divided(max(useful), longest) if is_known else None
         return {
             "ranks": count,
             "calls": sum(rank["calls"] for rank in ranks.values()),
@@ -251,9 +248,9 @@ class RegionOracle:
             "mpi_ns": mpi_ns,
             "mpi_share": divided(mpi_ns, time_ns),
             "imbalance": divided(longest, time_ns / count),
-            "load_balance": load_balance,
-            "communication_efficiency": transfer,
-            "parallel_efficiency": divided(sum(useful) / count, longest) if is_known else None,
+            "load_balance": divided(sum(useful) / count, max(useful)),
+            "communication_efficiency": divided(max(useful), longest),
+            "parallel_efficiency": divided(sum(useful) / count, longest),
             "call_min_ns": min(ended_min, default=None),
             "call_max_ns": max(ended_max, default=None),
         }

@@ -92,8 +92,8 @@ def add_ranks(db: sqlite3.Connection, values: Values) -> None:
         for counter in ("cpu_ns", "preempted"):
             if row[counter] is not None:
                 values[Line(), counter][row["rank"]] = row[counter]
-        if row["app_ns"] >= row["mpi_ns"]:
-            values[Line(), "outside_ns"][row["rank"]] = row["app_ns"] - row["mpi_ns"]
+        if row["app_ns"] >= row["mpi_ns"] or row["threads"] <= 1:
+            values[Line(), "outside_ns"][row["rank"]] = max(row["app_ns"] - row["mpi_ns"], 0)
     for rank, what, ns in db.execute("SELECT rank, what, ns FROM overhead"):
         values[Line(), f"own_{what}_ns"][rank] = ns
 

@@ -197,7 +197,8 @@ class CallTree:
         """Return the values of a node on every rank, in rank order.
 
         The exclusive time of the root is the time from MPI_Init to MPI_Finalize minus that of regions and MPI calls. It
-        is 0 if these take longer, because regions may begin earlier and times of threads are added.
+        is 0 if these take longer, because regions may begin earlier and times of threads are added. That of a region is 0 if
+        the time of its MPI calls is an estimate and longer.
         """
         rows, recorded, waits = dict(self._rows(node)), self._metric_values(node), self._waits(node)
         none = tuple(NO_VALUES.values()) * len(self.metrics)
@@ -261,9 +262,8 @@ class CallTree:
                 f" FROM region_time WHERE region = {node.region} AND {self._only} GROUP BY rank"
             )
         for rank, calls, exclusive_ns, inclusive_ns, mpi_ns in self.connection.execute(sql):
-            exclusive_ns -= outermost.get(rank, 0) + direct.get(rank, 0)
-            if node.region == 0:
-                exclusive_ns = max(0, exclusive_ns)
+            # The time in MPI may be an estimate, or the sum over several threads.
+            exclusive_ns = max(0, exclusive_ns - outermost.get(rank, 0) - direct.get(rank, 0))
             yield rank, (calls, exclusive_ns, inclusive_ns, mpi_ns, 0, 0)
 
     def _cells(self, keys: list[int]) -> dict[int, tuple[int, ...]]:

@@ -998,7 +998,7 @@ CREATE TABLE scope ( -- The scopes of the distributions in table spread, in a pr
         'Distribution of a counter over the ranks, in a profile of summary detail; else empty. The ranks reduce it while they collect, so its size does not depend on the number of ranks.',
         (
             Column('scope', 'INTEGER', '', 'Scope that the counter belongs to.', ref='scope.id', former_name='line'),
-            Column('counter', 'TEXT', '', 'A column of view cell, summed over the keys of the scope; of a key also untimed: calls that were not timed. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.'),
+            Column('counter', 'TEXT', '', 'A column of view cell, but timed and time_error_ns, summed over the keys of the scope; of a key also untimed: calls that were not timed. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.'),
             Column('ranks', 'INTEGER', 'processes', 'Number of ranks that made such calls.', high=2147483648, is_of_world=True),
             Column('sum', 'INTEGER', '', 'Sum over these ranks; NULL for time_min_ns and time_max_ns.', null=True),
             Column('min', 'INTEGER', '', 'Smallest value of a rank.'),
@@ -1014,7 +1014,7 @@ CREATE TABLE scope ( -- The scopes of the distributions in table spread, in a pr
         """\
 CREATE TABLE spread ( -- Distribution of a counter over the ranks, in a profile of summary detail; else empty. The ranks reduce it while they collect, so its size does not depend on the number of ranks.
   scope INTEGER REFERENCES scope(id), -- Scope that the counter belongs to.
-  counter TEXT, -- A column of view cell, summed over the keys of the scope; of a key also untimed: calls that were not timed. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
+  counter TEXT, -- A column of view cell, but timed and time_error_ns, summed over the keys of the scope; of a key also untimed: calls that were not timed. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
   ranks INTEGER, -- [processes] Number of ranks that made such calls.
   sum INTEGER, -- Sum over these ranks; NULL for time_min_ns and time_max_ns.
   min INTEGER, -- Smallest value of a rank.
@@ -1042,7 +1042,7 @@ CREATE TABLE spread ( -- Distribution of a counter over the ranks, in a profile 
             Column('op', 'INTEGER', '', 'MPI procedure.', ref='op.id', zero=True),
             Column('comm', 'INTEGER', '', 'Communicator of the call.', ref='comm.id', zero=True),
             Column('callsite', 'INTEGER', '', 'Call site, or 0.', ref='callsite.id', zero=True),
-            Column('since_ns', 'INTEGER', 'ns', 'Begin of the call, since MPI_Init returned; if it went untimed (COMMLENS_CLOCK), of the last timed call before it.'),
+            Column('since_ns', 'INTEGER', 'ns', 'Begin of the call, since MPI_Init returned; if it went untimed (COMMLENS_CLOCK), about that of the last timed call of the thread, whatever it called.'),
             Column('region', 'INTEGER', '', 'Code region of the thread, or 0.', ref='region.id', zero=True, since=5, absent='0'),
             Column('dest', 'INTEGER', '', 'Receiver of a blocking send, as a rank of the communicator; -2 is MPI_PROC_NULL. NULL if the procedure has none.', low=-2, high=2147483647, null=True, since=8),
             Column('dest_tag', 'INTEGER', '', 'Tag of the message to dest.', null=True, since=8),
@@ -1057,7 +1057,7 @@ CREATE TABLE position ( -- Last call of each thread of the processes that did no
   op INTEGER REFERENCES op(id), -- MPI procedure.
   comm INTEGER REFERENCES comm(id), -- Communicator of the call.
   callsite INTEGER REFERENCES callsite(id), -- Call site, or 0.
-  since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned; if it went untimed (COMMLENS_CLOCK), of the last timed call before it.
+  since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned; if it went untimed (COMMLENS_CLOCK), about that of the last timed call of the thread, whatever it called.
   region INTEGER REFERENCES region(id), -- Code region of the thread, or 0.
   dest INTEGER, -- Receiver of a blocking send, as a rank of the communicator; -2 is MPI_PROC_NULL. NULL if the procedure has none.
   dest_tag INTEGER, -- Tag of the message to dest.

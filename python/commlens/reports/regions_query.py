@@ -56,11 +56,10 @@ WITH total AS (
   SELECT 0, MAX(members), MAX(members), SUM(CASE counter WHEN 'app_ns' THEN sum END), NULL,
          SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END), MAX(CASE counter WHEN 'app_ns' THEN min END),
          MAX(CASE counter WHEN 'app_ns' THEN max END), MAX(CASE counter WHEN 'app_ns' THEN max_rank END),
-         CASE WHEN {is_known} THEN SUM(CASE counter WHEN 'outside_ns' THEN sum END) END,
-         CASE WHEN {is_known} THEN MAX(CASE counter WHEN 'outside_ns' THEN max END) END
+         CASE WHEN {is_known} THEN SUM(CASE counter WHEN 'outside_ns' THEN sum ELSE 0 END) END,
+         CASE WHEN {is_known} THEN MAX(CASE counter WHEN 'outside_ns' THEN max ELSE 0 END) END
     FROM scope LEFT JOIN spread ON spread.scope = scope.id WHERE family IS NULL AND comm IS NULL AND region IS NULL)""".format(
     is_known="MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) <= 1"
-    " AND MAX(CASE counter WHEN 'outside_ns' THEN ranks END) = MAX(members)"
 )
 
 REGIONS = f"""

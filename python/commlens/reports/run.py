@@ -54,15 +54,12 @@ SELECT MAX(members) AS ranks,
        1.0 * SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END)
            / NULLIF(SUM(CASE counter WHEN 'app_ns' THEN sum END), 0) AS mpi_share,
        CASE WHEN MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) <= 1
-             AND MAX(CASE counter WHEN 'outside_ns' THEN ranks END) = MAX(members)
             THEN 1.0 * SUM(CASE counter WHEN 'outside_ns' THEN sum END) / MAX(members)
                  / NULLIF(MAX(CASE counter WHEN 'outside_ns' THEN max END), 0) END AS balance,
        CASE WHEN MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) <= 1
-             AND MAX(CASE counter WHEN 'outside_ns' THEN ranks END) = MAX(members)
-            THEN MAX(CASE counter WHEN 'outside_ns' THEN min_rank END) END AS outside_min_rank,
+            THEN MAX(CASE counter WHEN 'outside_ns' THEN min_rank ELSE 0 END) END AS outside_min_rank,
        CASE WHEN MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) <= 1
-             AND MAX(CASE counter WHEN 'outside_ns' THEN ranks END) = MAX(members)
-            THEN MAX(CASE counter WHEN 'outside_ns' THEN max_rank END) END AS outside_max_rank,
+            THEN MAX(CASE counter WHEN 'outside_ns' THEN max_rank ELSE 0 END) END AS outside_max_rank,
        SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END) AS calls,
        SUM(CASE counter WHEN 'lost_calls' THEN sum ELSE 0 END) AS lost_calls,
        MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) AS threads,

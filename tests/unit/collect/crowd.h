@@ -79,7 +79,7 @@ class Crowd {
       all = all_.data();
       return AtOnce::yes;
     }
-    AtOnce gather(const std::vector<char>& own) override {
+    AtOnce gather(std::vector<char>& own) override {
       const std::uint64_t bytes = own.size();
       std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size()));
       std::uint64_t sum = 0;

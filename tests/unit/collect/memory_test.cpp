@@ -65,7 +65,7 @@ class Sound : public Group {
     allowed = before;
     return outcome;
   }
-  AtOnce gather(const std::vector<char>& own) override {
+  AtOnce gather(std::vector<char>& own) override {
     if (!is_collective_) return AtOnce::no;
     const long before = std::exchange(allowed, -1);
     const AtOnce outcome = group_.gather(own);

@@ -187,8 +187,17 @@ TEST(between_two_snapshots_untimed_calls_are_those_of_that_time_and_both_ends_ad
     timed.time_min = timed.time_max = each;
     add(untimed, i == 0 ? 100 : 50);
     untimed.time_min += i == 0 ? 400 : 49;  // the lower bits of the variance
+    if (i == 0) return;
+    // A call that stood for others ended in another region: there is an estimate, but no untimed call.
+    const Key other = make_key(world, op, 5, 0);
+    add(*find_cell(thread.table, other, 0), 1);
+    find_cell(thread.table, untimed_key(other), 0)->time = 70;
   });
-  CHECK_EQ(late->counted().cells.size(), std::size_t{1});
+  CHECK_EQ(late->counted().cells.size(), std::size_t{2});
+  const CountedCell& other = late->counted().cells.rbegin()->second;
+  CHECK_EQ(other.calls, std::uint64_t{1});
+  CHECK_EQ(other.untimed, std::uint64_t{0});
+  CHECK_EQ(other.time, Ticks{80});
   const CountedCell& cell = late->counted().cells.begin()->second;
   CHECK_EQ(cell.calls, std::uint64_t{52});
   CHECK_EQ(cell.untimed, std::uint64_t{50});
