@@ -290,6 +290,7 @@ def test_the_chart_works_by_keyboard(tab: Browser, profile: Path) -> None:
 @pytest.mark.long
 def test_a_click_into_the_chart_picks_the_box_there(tab: Browser, profile: Path) -> None:
     tab.open(written(profile), "view=callsites")
+    tab.redraw()  # the boxes get their places when the chart is drawn
     tab.run(
         "const chart = document.getElementById('flame'); const box = chart.getBoundingClientRect();"
         "chart.dispatchEvent(new MouseEvent('click', { clientX: box.left + 20, clientY: box.top + 35, bubbles: true }))"
