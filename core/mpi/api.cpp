@@ -65,19 +65,19 @@ void learn_shared_requests() noexcept {
 }
 #endif
 
-void find_predefined_range() noexcept {
-  std::uint64_t first = bits(api.request_null), last = first;
+void find_shared_range() noexcept {
+  std::uint64_t first = ~std::uint64_t{0}, last = 0;
 #if defined(MPICH_NAME)
-  first = std::min(first, std::uint64_t{1} << 30);  // see is_shared()
-  last = std::max(last, (std::uint64_t{1} << 31) - 1);
+  first = std::uint64_t{1} << 30;  // see is_shared()
+  last = (std::uint64_t{1} << 31) - 1;
 #endif
   for (const std::uint64_t shared : api.shared_requests) {
     if (shared == 0) continue;
     first = std::min(first, shared);
     last = std::max(last, shared);
   }
-  api.first_predefined = first;
-  api.predefined_range = last - first;
+  api.first_shared = first;
+  api.shared_range = first > last ? 0 : last - first;
 }
 
 #if defined(MPI_ABI_VERSION)
@@ -111,7 +111,7 @@ bool load_api() noexcept {
   api.message_null = MPI_MESSAGE_NULL;
   api.message_no_proc = MPI_MESSAGE_NO_PROC;
 #endif
-  find_predefined_range();
+  find_shared_range();
   return ok;
 }
 
@@ -122,7 +122,7 @@ void complete_api() noexcept {
 #endif
 #if !defined(OPEN_MPI)
   if (job.world) learn_shared_requests();  // needs communicators
-  find_predefined_range();
+  find_shared_range();
 #endif
 }
 

@@ -55,8 +55,8 @@ struct Api {
   MPI_Request request_null;
   MPI_Message message_null, message_no_proc;
   std::uint64_t shared_requests[4];  // 0: none
-  // The null request and all shared ones are in this range of handles, as few others are.
-  std::uint64_t first_predefined = 0, predefined_range = ~std::uint64_t{0};
+  // The shared requests are in this range of handles, as few others are.
+  std::uint64_t first_shared = 0, shared_range = ~std::uint64_t{0};
 };
 
 extern Api api;
@@ -81,9 +81,10 @@ inline bool is_shared(MPI_Request request) noexcept {
   return false;
 }
 
-// One comparison: false for nearly all requests that are neither null nor shared, and for no other one.
+// Two comparisons: false for nearly all requests that are neither null nor shared, and for no other one.  The null
+// request is not in the range of the others: an executable that names it has a copy of it, far from the library.
 inline bool may_be_predefined(MPI_Request request) noexcept {
-  return __builtin_expect(bits(request) - api.first_predefined <= api.predefined_range, 0);
+  return __builtin_expect(request == api.request_null || bits(request) - api.first_shared <= api.shared_range, 0);
 }
 
 }  // namespace commlens

@@ -218,7 +218,7 @@ void initialised(Ticks before, Ticks after) noexcept try {
   api.Query_thread(&job.thread_level);
   // Sessions have thread levels of their own.
   const bool is_serial = job.thread_level >= 0 && job.thread_level < MPI_THREAD_MULTIPLE && job.sessions == 0;
-  RequestTable::set_for_one_thread(is_serial && is_only_thread());
+  if (is_serial) store_requests_plainly();
   api.Comm_rank(api.comm_world, &job.rank);
   api.Comm_size(api.comm_world, &job.size);
   api.Comm_group(api.comm_world, &job_groups.world);

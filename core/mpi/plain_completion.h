@@ -120,9 +120,9 @@ __attribute__((always_inline)) inline bool complete_plain(CallNext call_next, Op
   if (__builtin_expect(!is_plain_call(thread) || must_locate_calls, 0)) return false;
   if (__builtin_expect(n <= 0 || handles == nullptr || (statuses == nullptr && statuses != ignore), 0)) return false;
   Thread& t = *thread;
-  auto* const found = static_cast<RequestTable::Found*>(scratch(t, Batch::scratch_size(n)));
+  auto* found = static_cast<RequestTable::Found*>(scratch(t, Batch::scratch_size(n)));
   if (__builtin_expect(found == nullptr, 0)) return false;
-  const PlainRequests plain = find_plain(found, n, handles);
+  PlainRequests plain = find_plain(found, n, handles);
   if (__builtin_expect(plain.comm == 0, 0)) return false;
   const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
   CachedCall* const r = t.call_cache->find(caller, CachedCall::subject_of(op, plain.comm), freed);
@@ -131,8 +131,12 @@ __attribute__((always_inline)) inline bool complete_plain(CallNext call_next, Op
   t.call_cache->look_ahead(*r);
   t.enter(static_cast<char*>(__builtin_frame_address(0)));
   begin_call(t.current, plain.comm, time_stamp(), caller, op, CurrentCall::index);
+  // MPI_Wait: while MPI waits, it may run another stack of this thread, whose calls use the same scratch memory.
+  const bool is_wait = __builtin_constant_p(n) && n == 1;
+  const RequestTable::Found one = plain.found[0];
   const int rc = call_next(statuses);
   const Ticks end = time_stamp();
+  if (is_wait) *(plain.found = found = static_cast<RequestTable::Found*>(t.scratch)) = one;
   if (__builtin_expect(rc == MPI_SUCCESS && r->region == t.region() && !t.is_due(end), 1)) {
     count_as<CachedCall::nothing>(t, *r, end);
   } else {

@@ -178,6 +178,11 @@ void grow_call_cache(Thread& thread) noexcept {
   thread.call_cache = more;
 }
 
+void store_requests_plainly() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  RequestTable::set_for_one_thread(is_first_thread_alone);
+}
+
 Thread* enter_thread() noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
   static bool is_first = true;
@@ -284,7 +289,7 @@ void* grow_scratch(Thread& t, std::size_t bytes) noexcept {
   while (size < bytes) size *= 2;
   void* const memory = map_memory(size);
   if (memory == nullptr) return nullptr;
-  if (t.scratch != nullptr) unmap_memory(t.scratch, t.scratch_bytes);
+  // Does not unmap the old memory: a call in progress on another stack of this thread may still use it.
   t.scratch = memory;
   t.scratch_bytes = size;
   return memory;

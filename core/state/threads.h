@@ -18,6 +18,9 @@ std::uint64_t forgotten_requests() noexcept;
 // Returns how many threads made a call.  There may be fewer Threads, because later threads reuse them.
 int thread_count() noexcept;
 
+// From now on, requests are stored without atomic operations, until a second thread calls MPI.
+void store_requests_plainly() noexcept;
+
 // Frees what the calling thread, which ends, has kept about calls inside others (enclosing.cpp).
 void forget_callers() noexcept;
 

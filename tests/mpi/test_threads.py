@@ -116,6 +116,22 @@ def test_other_stacks_than_the_usual_one(mpi: Mpi) -> None:
     assert profile.rows("SELECT threads FROM rank") == [{"threads": 4 + 10}] * 2
 
 
+def test_a_fiber_completes_many_requests_while_another_waits(mpi: Mpi) -> None:
+    program = mpi.compile("fibers_wait.c", flags=("-w", "-ldl"))
+    tool = mpi.compile("yielding_tool.c", flags=("-ldl",), shared=True)
+    result = mpi.run(1, [program], mode="preload", preload=[mpi.library, tool])
+    assert (result.rc, result.stdout) == (0, "fibers done\n"), result
+    profile = result.open()
+    profile.check()
+    counted = "SELECT op.name AS op, bin, SUM(calls) AS calls, SUM(bytes_received) AS received FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = op WHERE op.name IN ('MPI_Irecv', 'MPI_Wait', 'MPI_Waitall') GROUP BY 1, 2 ORDER BY 1, 2"
+    assert [tuple(row.values()) for row in profile.rows(counted)] == [
+        ("MPI_Irecv", 3, 200, 4 * 200),
+        ("MPI_Irecv", 4, 400, 8 * 400),
+        ("MPI_Wait", 0, 400, 0),
+        ("MPI_Waitall", 0, 1, 0),
+    ]
+
+
 def test_a_progress_thread_is_not_the_applications(mpi: Mpi) -> None:
     """MPICH's own thread makes progress; its calls are not counted.  Open MPI 4 has none and ignores the variable."""
     result = mpi.run(2, [mpi.compile("requests.c"), "set"], env={"MPICH_ASYNC_PROGRESS": "1"}, timeout=120)
