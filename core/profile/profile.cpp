@@ -255,7 +255,8 @@ void Profile::add_cells(RankData& data) {
     Row& sum = rows[place->second];
     add_calls_and_untimed(sum, row);
     sum.noncontiguous += row.noncontiguous;
-    sum.time_error = static_cast<Ns>(std::ceil(std::hypot(sum.time_error, row.time_error)));
+    const auto one = static_cast<double>(sum.time_error), other = static_cast<double>(row.time_error);
+    sum.time_error = static_cast<Ns>(std::ceil(std::sqrt(one * one + other * other)));  // glibc has a new std::hypot()
   }
 }
 
