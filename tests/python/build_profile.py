@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,12 @@ FLOWS = {
     "all_to_one": True,
     "all_to_all": True,
 }
+
+
+def execute(path: Path, statement: str) -> None:
+    """Change a profile that was written."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
 
 
 def size_bin(size: int | None) -> int:

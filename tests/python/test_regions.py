@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from build_profile import LoopTime, ProfileBuilder, RegionTime
+from build_profile import LoopTime, ProfileBuilder, RegionTime, execute
 from conftest import MS, Run, marked_builder
 from oracle import Oracle, RegionOracle, Row
 from summarise import summarised
@@ -197,13 +197,11 @@ def test_with_threads_the_efficiencies_of_the_whole_program_are_not_known(tmp_pa
         build.count(1, "MPI_Bcast", rank, 1, 150, region=region)
         build.spend(region, rank, 4, 400, mpi_ns=150)
     path = build.write(tmp_path / "threads.db")
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE rank SET threads = 4")
+    execute(path, "UPDATE rank SET threads = 4")
     whole, inside = read(run, "regions", path)["regions"][::-1]
     assert (whole["region"], whole["parallel_efficiency"], whole["load_balance"]) == (0, None, None)
     assert inside["parallel_efficiency"] == 250 / 400
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE rank SET mpi_ns = 50")
+    execute(path, "UPDATE rank SET mpi_ns = 50")
     whole = read(run, "regions", path)["regions"][1]
     assert (whole["mpi_share"], whole["parallel_efficiency"]) == (0.5, None), "less than 1 by chance only"
 
