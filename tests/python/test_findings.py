@@ -280,6 +280,13 @@ def test_a_rank_that_polls(calls: int, seconds: float, found: bool, tmp_path: Pa
     assert texts_of(build, tmp_path) == ([text] if found else [])
 
 
+def test_polling_whose_estimated_time_is_beyond_the_run_takes_all_of_it(tmp_path: Path) -> None:
+    build = program()
+    build.count(1, "MPI_Iprobe", 3, 10_000, 12 * SECOND, callsite=1)
+    text = "rank 3 calls MPI_Iprobe 10,000 times at solver+0x1234, which takes 100.0 % of its time"
+    assert text in texts_of(build, tmp_path)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_a_healthy_program_has_no_finding(seed: int, tmp_path: Path) -> None:
     """Balanced within 10 %, messages of all sizes in moderate numbers, some communicators."""
