@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -170,7 +171,7 @@ def lines(case: Case, runs: Sequence[Run]) -> list[list[str]]:
 PAGE = """\
 # What commlens cost, and costs now
 
-    .venv/bin/python bench/versions.py OLD --minutes {minutes:g} --to docs/evidence/versions.md
+    .venv/bin/python bench/versions.py OLD {options}
 
 OLD is the folder `build/release` of a checkout of {before}. Each round runs a program without commlens, with the old build and with
 the one of {now}, in random order. Shown is what is added: the Hodges-Lehmann estimate of the differences within rounds, and
@@ -180,9 +181,11 @@ Machine: {machine}.
 """
 
 
-def page(found: dict[Case, list[Run]], before: Path, minutes: float) -> str:
+def page(found: dict[Case, list[Run]], before: Path, options: Sequence[str], machine: str) -> str:
     """Return the page."""
-    text = PAGE.format(minutes=minutes, before=commit(before), now=commit(RUNNER.parent), machine=machine())
+    text = PAGE.format(
+        options=shlex.join(options), before=commit(before), now=commit(RUNNER.parent), machine=machine
+    )
     for mpi, title in (("openmpi", "Open MPI"), ("mpich", "MPICH")):
         rows = list(chain.from_iterable(lines(case, runs) for case, runs in found.items() if case.mpi == mpi))
         if rows:
@@ -212,7 +215,8 @@ def main() -> None:
         if given.only is None or any(part in case.command for part in given.only)
     ]
     tools = [tool(BEFORE, given.old), tool(NOW, RUNNER.parents[1])]
-    text = page(measure(chosen, tools, 60 * given.minutes), given.old, given.minutes)
+    before = machine()  # the load is that at the beginning
+    text = page(measure(chosen, tools, 60 * given.minutes), given.old, sys.argv[2:], before)
     print(text)
     if given.to:
         given.to.write_text(text)
