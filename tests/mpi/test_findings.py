@@ -55,7 +55,11 @@ FAULTS = {
         40,
         r"rank 1 sends late: the others together wait .* for it, longest in MPI_Recv, and it waits .* for them",
     ),
-    "polling": (3, 2, r"rank 0 calls MPI_Iprobe [\d,]+ times{}, which takes (?:\d\d\.\d|100\.0) % of its time"),
+    "polling": (
+        3,
+        2,
+        r"rank 0 calls MPI_Iprobe [\d,]+ times{}, which takes (?:\d\d\.\d|100\.0) % of its time",
+    ),
 }
 """Number of ranks, repeats or seconds, and the sentence, with braces where the call site is."""
 

@@ -259,7 +259,6 @@ SELECT 1.0 * t / total AS share, per_rank, t / ranks AS time_ns, op.name AS op, 
                           'MPI_Request_get_status')
           AND key.op = op.id AND cell.key = key.id
         GROUP BY 1, 2, 3)
--- The time of untimed calls is an estimate, which may be more than there was.
 SELECT MIN(1.0 * SUM(t) / total, 1.0) AS share, per_rank.rank, MAX(per_rank.calls) AS calls,
        MIN(1.0 * t / app_ns, 1.0) AS own_share, t AS time_ns, COUNT(*) AS pollers, op.name AS op, NULLIF(per_rank.callsite, 0) AS site
   FROM run CROSS JOIN per_rank JOIN op ON op.id = per_rank.op JOIN rank ON rank.rank = per_rank.rank
