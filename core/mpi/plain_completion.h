@@ -108,6 +108,20 @@ __attribute__((always_inline)) inline void finish_plain(Thread& t, const PlainRe
   if (plain.shared != 0) t.complete.remove(static_cast<std::uint64_t>(plain.shared));
 }
 
+// Returns whether the call may be plain, as far as that is known without its requests.
+inline bool may_be_plain(const Thread* thread, int n, const MPI_Request* handles, const MPI_Status* statuses,
+                         const MPI_Status* ignore) noexcept {
+  if (!has_plain_calls || !is_plain_call(thread)) return false;
+  return n > 0 && handles != nullptr && (statuses != nullptr || statuses == ignore);
+}
+
+// Returns the call path of a plain call; 0, which no call in the cache has: it is not known yet.  Not inlined: most
+// programs have none.
+__attribute__((noinline)) inline Site known_path(Thread& t, Site caller, const char* frame) noexcept {
+  const KnownPath* const known = t.paths->find(caller, frame);
+  return known != nullptr ? known->path : 0;
+}
+
 // MPI_Wait and MPI_Waitall.  Returns false, and has done nothing, if the requests are not plain or the call is not in
 // the call cache.  ignore: what the application passes if it wants no statuses
 template <class CallNext>
@@ -115,22 +129,21 @@ __attribute__((always_inline)) inline bool complete_plain(CallNext call_next, Op
                                                           const MPI_Request* handles, MPI_Status* statuses,
                                                           const MPI_Status* ignore, int* result) noexcept {
   asm volatile(".cfi_personality 0x1b, commlens_personality");
-  if (!has_plain_calls) return false;
-  Thread* const thread = current_thread;
-  if (__builtin_expect(!is_plain_call(thread) || must_locate_calls, 0)) return false;
-  if (__builtin_expect(n <= 0 || handles == nullptr || (statuses == nullptr && statuses != ignore), 0)) return false;
-  Thread& t = *thread;
+  if (__builtin_expect(!may_be_plain(current_thread, n, handles, statuses, ignore), 0)) return false;
+  Thread& t = *current_thread;
   auto* found = static_cast<RequestTable::Found*>(scratch(t, Batch::scratch_size(n)));
   if (__builtin_expect(found == nullptr, 0)) return false;
   PlainRequests plain = find_plain(found, n, handles);
   if (__builtin_expect(plain.comm == 0, 0)) return false;
+  char* const frame = static_cast<char*>(__builtin_frame_address(0));
+  const Site site = __builtin_expect(must_locate_calls, 0) ? known_path(t, caller, frame) : caller;
   const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
-  CachedCall* const r = t.call_cache->find(caller, CachedCall::subject_of(op, plain.comm), freed);
+  CachedCall* const r = t.call_cache->find(site, CachedCall::subject_of(op, plain.comm), freed);
   if (__builtin_expect(r == nullptr, 0)) return false;
   if (statuses == ignore && plain.receives()) statuses = reinterpret_cast<MPI_Status*>(found + n);
   t.call_cache->look_ahead(*r);
-  t.enter(static_cast<char*>(__builtin_frame_address(0)));
-  begin_call(t.current, plain.comm, time_stamp(), caller, op, CurrentCall::index);
+  t.enter(frame);
+  begin_call(t.current, plain.comm, time_stamp(), site, op, CurrentCall::index);
   // MPI_Wait: while MPI waits, it may run another stack of this thread, whose calls use the same scratch memory.
   const bool is_wait = __builtin_constant_p(n) && n == 1;
   const RequestTable::Found one = plain.found[0];
@@ -147,6 +160,58 @@ __attribute__((always_inline)) inline bool complete_plain(CallNext call_next, Op
   } else {
     fail_apart(t, found, n, handles, rc, statuses == ignore ? nullptr : statuses);
   }
+  t.outermost = nullptr;
+  *result = rc;
+  return true;
+}
+
+// Not inlined: most tests find nothing.  rc: what MPI returned
+__attribute__((noinline)) inline void finish_test(Thread& t, RequestTable::Found found, const MPI_Request* handle,
+                                                  int rc, const MPI_Status* status) noexcept {
+  if (rc != MPI_SUCCESS) return fail_apart(t, &found, 1, handle, rc, nullptr);
+  finish_plain(t, {&found, found.payload, 0, 0}, 1, handle, status);
+}
+
+// MPI_Test, as complete_plain().  Most tests find nothing and go untimed.
+template <class CallNext>
+__attribute__((always_inline)) inline bool test_plain(CallNext call_next, Op op, Site caller, const MPI_Request* handle,
+                                                      const int* flag, MPI_Status* status, int* result) noexcept {
+  constexpr unsigned parts = CachedCall::may_skip;
+  asm volatile(".cfi_personality 0x1b, commlens_personality");
+  if (__builtin_expect(!may_be_plain(current_thread, 1, handle, status, MPI_STATUS_IGNORE), 0)) return false;
+  Thread& t = *current_thread;
+  RequestTable::Found found;
+  const PlainRequests plain = find_plain(&found, 1, handle);
+  if (__builtin_expect(plain.comm == 0, 0)) return false;
+  char* const frame = static_cast<char*>(__builtin_frame_address(0));
+  const Site site = __builtin_expect(must_locate_calls, 0) ? known_path(t, caller, frame) : caller;
+  const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
+  CachedCall* const r = t.call_cache->find(site, CachedCall::subject_of(op, plain.comm), freed);
+  if (__builtin_expect(r == nullptr || r->region != t.region(), 0)) return false;
+  MPI_Status own;
+  if (status == MPI_STATUS_IGNORE && plain.receives()) status = &own;
+  t.call_cache->look_ahead(*r);
+  t.enter(frame);
+  int rc = 0;
+  if (__builtin_expect(goes_untimed<parts>(t, *r), 1)) {
+    begin_call(t.current, plain.comm, t.current.since + 1, site, op, CurrentCall::index, true);
+    rc = call_next(status);
+    if (__builtin_expect(rc == MPI_SUCCESS && is_as_decided<parts>(t, *r), 1)) {
+      count_untimed<parts>(t, *r);
+    } else {
+      count_untimed_late(t, *r, parts, rc == MPI_SUCCESS);
+    }
+  } else {
+    begin_call(t.current, plain.comm, time_stamp(), site, op, CurrentCall::index);
+    rc = call_next(status);
+    const Ticks end = time_stamp();
+    if (__builtin_expect(rc == MPI_SUCCESS && r->region == t.region() && !t.is_due(end), 1)) {
+      count_timed<parts>(t, *r, end);
+    } else {
+      count_late(t, *r, parts | CachedCall::stays, end, rc == MPI_SUCCESS, 0, -1, 0);
+    }
+  }
+  if (rc != MPI_SUCCESS || *flag != 0) finish_test(t, found, handle, rc, status);
   t.outermost = nullptr;
   *result = rc;
   return true;
