@@ -12,15 +12,17 @@ struct FindingRule {
 // clang-format off
 inline constexpr FindingRule finding_rules[] = {
     {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}])~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      late AS (
-       SELECT rank, MAX(app_ns - mpi_ns, 0) AS outside FROM run CROSS JOIN rank
-        WHERE is_plain AND most - average >= 0.1 * elapsed AND MAX(app_ns - mpi_ns, 0) > (most + least) / 2),
+       SELECT rank, outside FROM run CROSS JOIN outside_mpi
+        WHERE is_plain AND most - average >= 0.1 * elapsed AND outside > (most + least) / 2),
      two AS (
        SELECT COUNT(*) AS late, AVG(outside) AS late_ns, MIN(rank) AS first FROM late),
      both AS (
@@ -66,11 +68,13 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
                 || CASE communicator WHEN 'W0.0' THEN '' ELSE ' of ' || communicator END, '') AS place
   FROM both LEFT JOIN named LEFT JOIN work)~"},
     {R"~(ranks {first} to {last} work one after another: time in {op} changes by {step_ns:time} from rank to rank[ at {site}]; on average {busy} of {ranks} ranks work at a time)~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      place AS (
        SELECT key.op, key.comm, key.callsite, cell.rank, SUM(cell.time_ns) AS t
@@ -97,11 +101,13 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
    AND step_ns * members >= 0.5 * (elapsed - average)
  ORDER BY members DESC, fit DESC LIMIT 1)~"},
     {R"~({last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} {last_ns:time})~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_rank AS (
        SELECT key.comm, key.op, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
@@ -123,11 +129,13 @@ SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per
    AND MAX(rank.app_ns - rank.mpi_ns, 0) - average < 0.1 * elapsed
  ORDER BY share DESC LIMIT 1)~"},
     {R"~({calls:count} calls of {op} with {size}[ on {communicator}][ at {site}], {each_ns:time} each, take {share:share} of the time)~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_key AS (
        SELECT key.op, key.comm, key.callsite, key.bin, SUM(cell.calls) AS calls, COUNT(*) AS callers,
@@ -149,11 +157,13 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
  WHERE per_rank >= 10000 AND busy_ns >= 0.1 * total AND busy_ns <= calls * CASE op.class WHEN 'collective' THEN 1000000 ELSE 100000 END
  ORDER BY share DESC LIMIT 3)~"},
     {R"~({op} is called {per_rank:count} times per rank[ at {site}] and takes {share:share} of the time)~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_rank AS (
        SELECT key.op, key.callsite, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS t
@@ -171,11 +181,13 @@ SELECT 1.0 * t / total AS share, per_rank, t / ranks AS time_ns, op.name AS op, 
  WHERE per_rank >= 1000 OR (per_rank >= 100 AND t >= 0.02 * total)
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(rank {rank} calls {op} {calls:count} times[ at {site}], which takes {own_share:share} of its time)~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_rank AS (
        SELECT key.op, key.callsite, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS t
@@ -190,11 +202,13 @@ SELECT MIN(1.0 * SUM(t) / total, 1.0) AS share, per_rank.rank, MAX(per_rank.call
  WHERE per_rank.calls >= 10000 AND t >= 0.1 * app_ns
  GROUP BY op.id, per_rank.callsite ORDER BY share DESC LIMIT 1)~"},
     {R"~({communicator} takes {each_ns:time} per call of {op} with {size}, the other {others:count} communicators of {family} take {other_ns:time})~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_member AS (
        SELECT comm.family, key.comm, key.op, key.bin, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
@@ -226,11 +240,13 @@ SELECT (each_ns - other_ns) * pair.calls / (ranks * elapsed) AS share, each_ns, 
    AND (each_ns - other_ns) * pair.calls >= 0.1 * elapsed * callers
  ORDER BY share DESC LIMIT 1)~"},
     {R"~({op} takes {before_ns:time} with {small}, and {after_ns:time} with messages twice as large: they may wait for their receive)~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_bin AS (
        SELECT key.op, key.bin, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
@@ -256,11 +272,13 @@ SELECT extra_ns / total AS share, before_ns, after_ns, small_calls, beyond.calls
  WHERE extra_ns >= 0.1 * total
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(ranks spend {each_ns:time} on average in {calls:count} barriers[ on {communicator}][ at {site}]; no rank is always the last, so they wait in turns)~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_rank AS (
        SELECT key.comm, key.callsite, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
@@ -276,11 +294,13 @@ SELECT 1.0 * t / total AS share, t / callers AS each_ns, least_ns, callers, call
  WHERE callers >= 2 AND t >= 0.1 * total AND least_ns >= 0.5 * t / callers AND calls >= 10 AND each_ns >= 1000000 * calls
  ORDER BY share DESC LIMIT 1)~"},
     {R"~({op} among {size:count} ranks[ on {communicator}][ at {site}], with {block:count} B for each of them, takes {share:share} of the time)~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_place AS (
        SELECT key.op, key.comm, key.callsite, comm.size, comm.family, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls,
@@ -300,11 +320,13 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
  WHERE least_ns * callers >= 0.1 * total AND bytes <= calls * size * 1024
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(in region {region} {who} {late_ns:time} outside MPI, the others {other_ns:time})~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_region AS (
        SELECT region_useful.region, MAX(useful_ns) AS most, 1.0 * SUM(useful_ns) / ranks AS average,
@@ -328,11 +350,13 @@ SELECT (most - average) / elapsed AS share, late, late_ns, (average * ranks - la
  WHERE 2 * late <= ranks
  ORDER BY share DESC LIMIT 3)~"},
     {R"~(MPI takes {before:share} of the first quarter of the run and {after:share} of the last, and grows steadily)~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      slots AS (
        SELECT CAST(elapsed / slice_ns AS INTEGER) AS slots, slice_ns, ranks, total, mpi
@@ -355,11 +379,13 @@ SELECT 1.0 * mpi / total - before AS share, before, after, y AS average,
  WHERE after - before >= 0.2 AND yy > y * y AND 1.0 * mpi / total > before
    AND (xy - x * y) * (xy - x * y) >= 0.9 * (xx - x * x) * (yy - y * y))~"},
     {R"~({part:share} of all messages go to or from rank {hub}, which is busy: the other ranks spend {each_ns:time} on average in {op}[ at {site}], rank {hub} {hub_ns:time})~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_rank AS (
        SELECT cell.rank, SUM(cell.time_ns) AS t
@@ -390,11 +416,13 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
   FROM run CROSS JOIN others CROSS JOIN place JOIN op ON op.id = place.op
  WHERE waiting_ns * (ranks - 1) >= 0.1 * total AND hub_ns <= 0.5 * waiting_ns)~"},
     {R"~({last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone, because it {cause})~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_rank AS (
        SELECT comm, op, rank, SUM(last) AS last, SUM(late_ns) AS late_ns, SUM(outside_ns) AS outside_ns
@@ -426,11 +454,13 @@ SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share
    AND NOT (is_plain AND MAX(rank.app_ns - rank.mpi_ns, 0) - average >= 0.1 * elapsed)
  ORDER BY share DESC LIMIT 1)~"},
     {R"~({waiting_share:share} of the time of {op}[ on {communicator}] is waiting, {each_ns:time} per rank: they wait for each other in turns, no rank causes more than {late_share:share} of the delay)~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      waits AS (
        SELECT split.family, split.op, SUM(time_ns) AS time_ns, SUM(waiting_ns) AS waiting_ns
@@ -458,11 +488,13 @@ SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns
    AND lasts.most_ns < (0.5 + 0.5 / lasts.members) * lasts.late_ns
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(rank {late} {how}[ in region {late_region}]: the others together wait {caused_ns:time} for it, longest in {op}[ on {communicator}], and it waits {own_ns:time} for them[; they wait {passed_ns:time} more for ranks that it delays])~",
-     R"~(WITH whole AS (
+     R"~(WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      messages AS (
        SELECT split.family, split.op, split.bin, split.waiting_ns

@@ -33,8 +33,12 @@ struct alignas(64) CachedCall {
     operation = 64,
     may_skip = 128,
     posts = 256,
-    stays = 512
+    stays = 512,
+    sampled_send = out_message | messages
   };
+  static constexpr bool samples_what_it_sends(unsigned parts) noexcept {
+    return (parts & sampled_send) == sampled_send;
+  }
 
   Site site;
   std::uint64_t subject;  // see subject_of(); 0: never used
@@ -68,23 +72,12 @@ struct alignas(64) CachedCall {
   std::uint64_t out_bytes;
 
   // Of calls that may go untimed.
-  template <unsigned parts>
-  Cell*& untimed() noexcept {
-    static_assert((parts & may_skip) != 0 && (parts & (in_message | out_message)) != (in_message | out_message));
-    if constexpr ((parts & in_message) != 0) return untimed_in;
-    return untimed_out;
-  }
-  template <unsigned parts>
-  Gap& gap() noexcept {
-    static_assert((parts & (sends | receives)) != (sends | receives));
-    if constexpr ((parts & in_message) != 0) return gap_in;
-    return gap_out;
-  }
+  Cell*& untimed(unsigned parts) noexcept { return (parts & in_message) != 0 ? untimed_in : untimed_out; }
+  Gap& gap(unsigned parts) noexcept { return (parts & in_message) != 0 ? gap_in : gap_out; }
   // Calls are timed until the cell, which has so many now, has enough.
-  template <unsigned parts>
-  void time_all(std::uint64_t calls) noexcept {
-    untimed<parts>() = nullptr;
-    gap<parts>() = {turn_after(calls), 0, 0, 0};
+  void time_all(unsigned parts, std::uint64_t calls) noexcept {
+    untimed(parts) = nullptr;
+    gap(parts) = {turn_after(calls), 0, 0, 0};
   }
 
   // Procedure, and the bits of a handle or the index of a communicator: addresses of a program end below 2^54.  Never
@@ -125,8 +118,10 @@ struct alignas(64) CachedCall {
   // Counts one more such call that was not timed.  pre: its gap.turn > 0
   template <unsigned parts>
   Cell& add_untimed() noexcept {
-    --gap<parts>().turn;
-    Cell& c = *untimed<parts>();
+    static_assert((parts & may_skip) != 0 && (parts & (in_message | out_message)) != (in_message | out_message));
+    static_assert((parts & (sends | receives)) != (sends | receives));
+    --gap(parts).turn;
+    Cell& c = *untimed(parts);
     c.calls += 1;
     if constexpr ((parts & sends) != 0) c.bytes_sent += sent;
     if constexpr ((parts & receives) != 0) c.bytes_received += received;

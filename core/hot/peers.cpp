@@ -130,10 +130,7 @@ Cell* record_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool
       thread.call_cache->is_turn() && op_of_key(cell->key) == op_of_key(key)) {
     r.cell = cell;
     r.region = region;
-    if ((parts & CachedCall::may_skip) != 0) {
-      (parts & CachedCall::in_message) != 0 ? r.time_all<CachedCall::may_skip | CachedCall::in_message>(cell->calls)
-                                            : r.time_all<CachedCall::may_skip>(cell->calls);
-    }
+    if ((parts & CachedCall::may_skip) != 0) r.time_all(parts, cell->calls);
   }
   count_messages_late(thread, r, parts, make_key(comm_of_key(key), op_of_key(key), bin_of_key(key), region), end,
                       received, source, tag);
@@ -146,22 +143,18 @@ Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool 
                  int source, int tag) noexcept {
   if ((parts & CachedCall::may_skip) == 0)
     return record_late(thread, r, parts, end, has_succeeded, received, source, tag);
-  const bool is_in = (parts & CachedCall::in_message) != 0;
-  constexpr unsigned sampled_send = CachedCall::out_message | CachedCall::messages;
-  const bool is_sampled = (parts & sampled_send) == sampled_send && r.out->channel->skips <= 0;
+  const bool is_sampled = CachedCall::samples_what_it_sends(parts) && r.out->channel->skips <= 0;
   const bool is_in_region = (parts & CachedCall::stays) != 0 || r.region == thread.region();
-  Gap& gap = is_in ? r.gap_in : r.gap_out;
+  Gap& gap = r.gap(parts);
   const bool stands = !is_sampled && is_in_region && gap.turn <= 0;
   if (is_sampled && is_in_region && gap.turn < 0) ++gap.turn;
   Cell* const cell = record_late(thread, r, parts, end, has_succeeded, received, source, tag);
-  if (!stands) return cell;
-  is_in ? after_timed<CachedCall::may_skip | CachedCall::in_message>(thread, r, *cell, end)
-        : after_timed<CachedCall::may_skip>(thread, r, *cell, end);
+  if (stands) after_timed(thread, r, parts, *cell, end);
   return cell;
 }
 
 Cell* count_untimed_late(Thread& thread, CachedCall& r, unsigned parts, bool has_succeeded) noexcept {
-  Gap& gap = (parts & CachedCall::in_message) != 0 ? r.gap_in : r.gap_out;
+  Gap& gap = r.gap(parts);
   if (gap.turn > 0) --gap.turn;
   const Ticks end = now();
   thread.current.since = end;  // of its time, only the end is known

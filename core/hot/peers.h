@@ -68,8 +68,7 @@ void pass_arrival(Thread& thread, const CachedCall& r, unsigned parts, int sourc
 template <unsigned parts>
 inline __attribute__((always_inline)) void count_as(Thread& thread, CachedCall& r, Ticks end) noexcept {
   thread.mpi += r.add<parts>(thread.current.since, end);
-  constexpr unsigned sampled_send = CachedCall::out_message | CachedCall::messages;
-  if constexpr ((parts & sampled_send) == sampled_send) {
+  if constexpr (CachedCall::samples_what_it_sends(parts)) {
     if (is_due(*r.out->channel, thread.current.to.tag)) take_sent(thread, r, end);
   }
 }
@@ -93,8 +92,7 @@ inline __attribute__((always_inline)) void count_as(Thread& thread, CachedCall& 
 template <unsigned parts>
 inline __attribute__((always_inline)) Cell& count_untimed(Thread& thread, CachedCall& r) noexcept {
   Cell& cell = r.add_untimed<parts>();
-  constexpr unsigned sampled_send = CachedCall::out_message | CachedCall::messages;
-  if constexpr ((parts & sampled_send) == sampled_send) {
+  if constexpr (CachedCall::samples_what_it_sends(parts)) {
     if (is_due(*r.out->channel, thread.current.to.tag)) take_untimed(thread, r);
   }
   return cell;
@@ -103,40 +101,37 @@ inline __attribute__((always_inline)) Cell& count_untimed(Thread& thread, Cached
 // another region than last time, whose cell may have few calls; they belong to no block.
 template <unsigned parts>
 inline __attribute__((always_inline)) bool goes_untimed(const Thread& thread, CachedCall& r) noexcept {
-  if (r.gap<parts>().turn <= 0 || r.region != thread.region()) return false;
-  constexpr unsigned sampled_send = CachedCall::out_message | CachedCall::messages;
-  if constexpr ((parts & sampled_send) == sampled_send) {
+  if (r.gap(parts).turn <= 0 || r.region != thread.region()) return false;
+  if constexpr (CachedCall::samples_what_it_sends(parts)) {
     if (__builtin_expect(r.out->channel->skips <= 0, 0)) return false;
   }
   return true;
 }
 // Call after a call that may stand for its block was counted in `counted`.
-template <unsigned parts>
-inline __attribute__((always_inline)) void after_timed(Thread& thread, CachedCall& r, const Cell& counted,
-                                                       Ticks end) noexcept {
-  Gap& gap = r.gap<parts>();
+inline __attribute__((always_inline)) void after_timed(Thread& thread, CachedCall& r, unsigned parts,
+                                                       const Cell& counted, Ticks end) noexcept {
+  Gap& gap = r.gap(parts);
   if (__builtin_expect(++gap.turn <= 0, 1)) return;
   const Ticks since = thread.current.since;
-  plan_untimed(thread, r, counted, r.untimed<parts>(), gap, end > since ? end - since : 0);
+  plan_untimed(thread, r, counted, r.untimed(parts), gap, end > since ? end - since : 0);
 }
 // The same as count_as() for a call that may go untimed and was timed.
 template <unsigned parts>
 inline __attribute__((always_inline)) void count_timed(Thread& thread, CachedCall& r, Ticks end) noexcept {
   thread.mpi += r.add<parts>(thread.current.since, end);
-  constexpr unsigned sampled_send = CachedCall::out_message | CachedCall::messages;
-  if constexpr ((parts & sampled_send) == sampled_send) {
+  if constexpr (CachedCall::samples_what_it_sends(parts)) {
     if (is_due(*r.out->channel, thread.current.to.tag)) {  // stands for itself
-      if (r.gap<parts>().turn < 0) ++r.gap<parts>().turn;  // one of the first calls, which are all timed
+      if (r.gap(parts).turn < 0) ++r.gap(parts).turn;      // one of the first calls, which are all timed
       return take_sent(thread, r, end);
     }
   }
-  after_timed<parts>(thread, r, *r.cell, end);
+  after_timed(thread, r, parts, *r.cell, end);
 }
 // False if a callback has changed the region, if this thread has something else to do now, or if the entry is of
 // another call by now.
 template <unsigned parts>
 inline __attribute__((always_inline)) bool is_as_decided(const Thread& thread, CachedCall& r) noexcept {
-  return r.region == thread.region() && !thread.is_due(thread.current.since) && r.gap<parts>().turn > 0;
+  return r.region == thread.region() && !thread.is_due(thread.current.since) && r.gap(parts).turn > 0;
 }
 // The same as count_late() for a call that was not timed.
 Cell* count_untimed_late(Thread& thread, CachedCall& r, unsigned parts, bool has_succeeded) noexcept;

@@ -340,7 +340,7 @@ class Call {
     }
     r.sent = v.sent;
     r.received = v.received;
-    if constexpr ((parts & CachedCall::may_skip) != 0) r.time_all<parts>(cell.calls);
+    if constexpr ((parts & CachedCall::may_skip) != 0) r.time_all(parts, cell.calls);
     r.out_bytes = v.shape == Flow::count ? v.sent : v.exchanged;
     r.freed = freed_;  // if something was freed meanwhile, the entry is invalid already
   }

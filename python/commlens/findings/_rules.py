@@ -23,11 +23,13 @@ class Rule(NamedTuple):
 
 
 COMMON = """\
-WITH whole AS (
+WITH outside_mpi AS (
+       SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
+     whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
-              MAX(MAX(app_ns - mpi_ns, 0)) AS most, MIN(MAX(app_ns - mpi_ns, 0)) AS least, AVG(MAX(app_ns - mpi_ns, 0)) AS average,
+              MAX(outside) AS most, MIN(outside) AS least, AVG(outside) AS average,
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
-         FROM rank),
+         FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),"""
 """Begins each query."""
 
@@ -49,8 +51,8 @@ RULES = (
         ),
         sql=COMMON + """
      late AS (
-       SELECT rank, MAX(app_ns - mpi_ns, 0) AS outside FROM run CROSS JOIN rank
-        WHERE is_plain AND most - average >= 0.1 * elapsed AND MAX(app_ns - mpi_ns, 0) > (most + least) / 2),
+       SELECT rank, outside FROM run CROSS JOIN outside_mpi
+        WHERE is_plain AND most - average >= 0.1 * elapsed AND outside > (most + least) / 2),
      two AS (
        SELECT COUNT(*) AS late, AVG(outside) AS late_ns, MIN(rank) AS first FROM late),
      both AS (

@@ -253,7 +253,7 @@ class Run:
                 f"(rank {ranks['mpi_min_rank']}) to {time_text(ranks['mpi_max_ns'])} (rank {ranks['mpi_max_rank']})",
             ),
         ]
-        if self.untimed is not None and self.untimed["calls"] is not None:
+        if self.untimed is not None and self.untimed["calls"]:
             lines.append(("estimated", self.untimed_text(self.untimed)))
         differences = differences_text(self.settings, number(meta, "ranks_collected") or 0)
         if differences:
@@ -274,7 +274,7 @@ class Run:
 
     def untimed_text(self, untimed: dict[str, Any]) -> str:
         """Return how many calls were not timed, and what that means for the time in MPI."""
-        text = f"the time of {many(untimed['calls'] or 0, 'call')} that cannot wait, from a random part that was timed"
+        text = f"the time of {many(untimed['calls'], 'call')} that cannot wait, from a random part that was timed"
         if untimed["squared"] is None:
             return text
         error = math.sqrt(untimed["squared"])

@@ -61,7 +61,7 @@ class Model {
     channel_.skips = one.how == How::in_message ? 0 : 1000;
     const bool is_untimed = goes_untimed<parts>(thread_, entry_);
     if (one.how == How::never_ends) return false;
-    const bool is_needed = !is_untimed && one.how != How::in_message && entry_.gap<parts>().turn == 0;
+    const bool is_needed = !is_untimed && one.how != How::in_message && entry_.gap(parts).turn == 0;
     if (is_needed) choose(place, doublings);
     const bool has_succeeded = one.how != How::failing;
     if (one.how == How::elsewhere) thread_.count_in(home_ + 1);

@@ -39,7 +39,7 @@ class Calls {
     add_call(*cell_, spent, 8, 0);
     thread_.mpi += spent;
     thread_.current.since = 1000;
-    after_timed<parts>(thread_, entry_, *cell_, 1000 + spent);
+    after_timed(thread_, entry_, parts, *cell_, 1000 + spent);
     return true;
   }
   const Cell& timed() const { return *cell_; }
@@ -118,9 +118,9 @@ TEST(every_call_is_timed_when_that_is_asked_for) {
 TEST(of_each_block_one_call_is_timed) {
   Calls calls(4);
   for (std::uint64_t i = 0; i < 200'000; ++i) calls.call(7);  // all blocks have 64 calls by now
-  while (!calls.call(7) || calls.entry().gap<parts>().doublings != 6) {
+  while (!calls.call(7) || calls.entry().gap(parts).doublings != 6) {
   }
-  for (std::uint64_t rest = calls.entry().gap<parts>().rest; rest > 0 && !calls.call(7); --rest) {
+  for (std::uint64_t rest = calls.entry().gap(parts).rest; rest > 0 && !calls.call(7); --rest) {
   }
   std::set<int> places;
   // The rest of the block that has begun, then whole ones.
@@ -200,13 +200,13 @@ TEST(a_call_whose_message_is_sampled_is_one_of_the_first_calls_too) {
   entry.cell = find_cell(thread.table, make_key(3, 1, 5, thread.region()), 1);
   entry.region = thread.region();
   entry.out = &peer;
-  entry.time_all<sending>(1);
+  entry.time_all(sending, 1);
   for (int i = 0; i < 2000; ++i) {
     channel.skips = 0;
     CHECK(!goes_untimed<sending>(thread, entry));
     count_timed<sending>(thread, entry, thread.current.since + 5);
   }
-  CHECK_EQ(int{entry.gap<sending>().turn}, 0);
+  CHECK_EQ(int{entry.gap(sending).turn}, 0);
 }
 
 TEST(more_calls_are_timed_while_the_error_is_large) {
@@ -223,23 +223,23 @@ TEST(more_calls_are_timed_while_the_error_is_large) {
 TEST(a_call_in_another_region_is_timed) {
   Calls calls(9);
   for (std::uint64_t i = 0; i < 100'000; ++i) calls.call(50);
-  while (calls.entry().gap<parts>().turn < 2) calls.call(50);
-  const Gap gap = calls.entry().gap<parts>();
+  while (calls.entry().gap(parts).turn < 2) calls.call(50);
+  const Gap gap = calls.entry().gap(parts);
   calls.entry().region += 1;
   CHECK(calls.call(50));
-  CHECK_EQ(calls.entry().gap<parts>().turn, gap.turn);  // it is not one of its block
+  CHECK_EQ(calls.entry().gap(parts).turn, gap.turn);  // it is not one of its block
   calls.entry().region -= 1;
   CHECK(!calls.call(50));
 }
 
 TEST(after_the_counters_were_cleared_nothing_is_estimated_for_calls_before) {
   Calls calls(12);
-  while (calls.entry().gap<parts>().doublings != 6 || calls.entry().gap<parts>().turn != 0) calls.call(50);
+  while (calls.entry().gap(parts).doublings != 6 || calls.entry().gap(parts).turn != 0) calls.call(50);
   const Ticks before = calls.untimed().time;
   calls.entry().freed = CachedCall::never;  // as CallCache::forget() does
   CHECK(calls.call(50));
   CHECK_EQ(calls.untimed().time, before);
-  CHECK_EQ(int{calls.entry().gap<parts>().doublings}, 0);
+  CHECK_EQ(int{calls.entry().gap(parts).doublings}, 0);
 }
 
 TEST(the_untimed_calls_of_a_key_have_one_other_key) {
