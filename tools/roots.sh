@@ -53,7 +53,7 @@ run_inside() {
   # shellcheck disable=SC2016  # expands inside
   unshare --mount --pid --fork --kill-child --ipc --propagation private bash -c '
     set -e
-    root=$1 id=$2
+    root=$1 id=$2 number=0
     shift 2
     mount -t proc proc "$root/proc"
     mount -t sysfs -o ro sysfs "$root/sys"
@@ -63,6 +63,7 @@ run_inside() {
       mount --bind "/dev/$device" "$root/dev/$device"
     done
     ln -s /proc/self/fd "$root/dev/fd"
+    for name in stdin stdout stderr; do ln -s "fd/$((number++))" "$root/dev/$name"; done
     mkdir "$root/dev/shm" "$root/dev/pts"
     mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
     if [ -n "${ROOTS_CCACHE:-}" ]; then
