@@ -89,7 +89,7 @@ def main(results: Path, page: Path) -> None:
         load, commit = max(float(step[6]) for step in steps), steps[-1][7]
         result = f"{total / 10:.0f} s" if is_whole else "failed"
         summary.append(
-            f"| {NAMES.get(system, system)} | {WHO[owner]} | {WAYS[way]}{' (cache)' if hits else ''} | {result} | {load:.1f} | {commit} |\n"
+            f"| {NAMES.get(system, system)} | {WHO[owner]} | {WAYS[way]}{' (cache)' if 2 * hits > files else ''} | {result} | {load:.1f} | {commit} |\n"
         )
     page.write_text("".join([*text, *summary, *sections]), encoding="utf-8")
 
