@@ -140,10 +140,10 @@ def configured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_installed_file_is_in_a_debian_package_or_left_out(configured: Path) -> None:
+def test_every_installed_file_is_in_a_debian_package_or_left_out(configured: Path, tmp_path: Path) -> None:
     lists = [path.read_text(encoding="utf-8") for path in (RECIPES / "debian").glob("*.install")]
     globs = re.findall(r"^(usr/\S+)", "\n".join([*lists, text("debian/not-installed")]), re.MULTILINE)
-    files = installed(configured)
+    files = installed(configured, tmp_path)
     assert f"usr/{LIBDIR}/commlens/abi/libcommlens.so" in files
     for file in files:
         assert any(fnmatch.fnmatch(file, glob) or fnmatch.fnmatch(file, f"{glob}/*") for glob in globs), file
@@ -164,9 +164,13 @@ def test_the_reader_runs_from_a_folder_that_was_moved(configured: Path, tmp_path
     assert "Requires-Dist: click>=8.0\n" in next(moved.rglob("METADATA")).read_text(encoding="utf-8")
 
 
-def installed(build: Path) -> set[str]:
+def installed(build: Path, root: Path) -> set[str]:
     """Return what the install scripts of a build folder would install below usr, without building it."""
-    files = {"usr/share/commlens/modulefiles/commlens"}  # made by a script of its own
+    # Those that are written with the prefix in them need no build.
+    done = run("cmake", "--install", build, "--prefix", "/usr", "--component", "modules", DESTDIR=str(root))
+    assert done.returncode == 0, done
+    files = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    assert "usr/share/commlens/site/commlens.conf" in files
     for script in build.rglob("cmake_install.cmake"):
         written = script.read_text(encoding="utf-8")
         for folder, names in re.findall(

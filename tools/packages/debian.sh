@@ -3,7 +3,7 @@
 # The Debian package for the version of Debian in the name of the part.  Sourced by tools/packages.sh.
 suite() { case $1 in debian-12) echo bookworm ;; debian-13) echo trixie ;; esac; }
 
-prepare() { root_with "$1" "$(suite "$1")" build-essential debhelper dh-python cmake python3 libsqlite3-0 lintian; }
+prepare() { root_with "$1" "$(suite "$1")" build-essential debhelper dh-python cmake python3 libslurm-dev libsqlite3-0 lintian; }
 
 # As packaging/debian/README.md says, by a user without rights. Lintian's complaints of any weight are failures.
 build() {
