@@ -33,6 +33,7 @@ outside() {
   rm -rf "$place"
   mkdir -p "$place"
   step hosts "compile" compile_all "$@"
+  : >"$place/text" # tail does not wait for it
   unshare --net --mount --uts --ipc --pid --fork --kill-child --mount-proc "$script" --inside "$@" >"$place/text" &
   inside=$!
   trap 'kill -KILL '"$inside"' 2>/dev/null' EXIT
