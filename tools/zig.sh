@@ -4,7 +4,8 @@
 # tools/wheels.sh.
 #
 # They are those of the package ziglang, which contains Clang, a C++ library that is linked into what it compiles, and the
-# C library's symbols of each version.  Sources are called by their path in the repository, wherever that lies.
+# C library's symbols of each version.  Sources are called by their path in the repository, wherever that lies.  Zig adds
+# debug information unless told not to (-g0), which contains the paths of its own headers; the linker removes it anyway.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 processor=$1 glibc=$2 folder=$3
@@ -20,7 +21,7 @@ compiler() {
 }
 
 mkdir -p "$folder"
-target="-target $processor-linux-gnu.$glibc $(printf %q "-ffile-prefix-map=$PWD=.")"
+target="-target $processor-linux-gnu.$glibc -g0 $(printf %q "-ffile-prefix-map=$PWD=.")"
 compiler clang cc "$target"
 compiler clang++ c++ "$target"
 compiler ar ar
