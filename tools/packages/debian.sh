@@ -16,7 +16,7 @@ build() {
     cp -r packaging/debian .
     dpkg-buildpackage --no-sign
     cd ..
-    lintian --fail-on error,warning --info --display-info --pedantic --show-overrides ./*.changes
+    lintian --fail-on error,warning --info --display-info --pedantic ./*.changes
   ' && mkdir -p "dist/$1" && cp "$source"/*.{deb,dsc,debian.tar.xz,changes} "dist/$1"
 }
 
