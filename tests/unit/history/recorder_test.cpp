@@ -165,6 +165,7 @@ TEST(between_two_snapshots_a_metric_has_the_values_of_that_time) {
   });
   const auto& series = late->counted().regions.series;
   CHECK_EQ(series.size(), std::size_t{1});
+  if (series.empty()) return;
   std::vector<double> values;
   for (const auto& [number, value] : series.begin()->second) values.push_back(value.value);
   CHECK(values == (std::vector<double>{10, 11, 12}));
@@ -194,6 +195,7 @@ TEST(between_two_snapshots_untimed_calls_are_those_of_that_time_and_both_ends_ad
     find_cell(thread.table, untimed_key(other), 0)->time = 70;
   });
   CHECK_EQ(late->counted().cells.size(), std::size_t{2});
+  if (late->counted().cells.empty()) return;
   const CountedCell& other = late->counted().cells.rbegin()->second;
   CHECK_EQ(other.calls, std::uint64_t{1});
   CHECK_EQ(other.untimed, std::uint64_t{0});
