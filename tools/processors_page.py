@@ -27,6 +27,11 @@ OF_EMULATION = {
     "what_is_loaded_later_counts_when_it_is_visible_or_an_mpi_library": "the cross compiler's folder has no zlib",
     "a_process_in_a_container_is_known_from_outside_from_within_and_not_from_beside": "the emulator makes up `/proc/self/stat`",
     "processes_of_a_time_namespace_alone_run_and_are_gone_as_others": "the emulator makes up `/proc/self/stat`",
+    "each_snapshot_has_what_was_counted_by_then": "the emulator makes up `/proc/self/stat`",
+    "between_two_snapshots_a_metric_has_the_values_of_that_time": "the emulator makes up `/proc/self/stat`",
+    "between_two_snapshots_untimed_calls_are_those_of_that_time_and_both_ends_add_to_the_error": "the emulator makes up `/proc/self/stat`",
+    "between_two_snapshots_datatypes_have_the_calls_of_that_time": "the emulator makes up `/proc/self/stat`",
+    "the_last_state_of_a_process_that_has_removed_its_arena_is_recorded": "the emulator makes up `/proc/self/stat`",
     "a_second_argument_that_is_no_text_is_passed_by": "the emulator has no `process_vm_readv()`, and refuses a wrong"
     " `rt_sigprocmask()` before it looks at the memory",
     "segments_in_a_hole_take_neither_memory_nor_time": "the emulator keeps a record of each page of 15 GiB that are mapped",
