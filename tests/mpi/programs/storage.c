@@ -74,13 +74,16 @@ static void quota(void) {
   obey(sizeof rules / sizeof *rules, rules);
 }
 
-/* From now on the kernel refuses this process to have files brought to disk. */
+/* From now on the kernel refuses this process to have files brought to disk, and does not say which file system it has,
+ * so that it must try. */
 static void nosync(int error) {
   struct sock_filter rules[] = {
       LOAD(nr),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fstatfs, 3, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fsync, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fdatasync, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fdatasync, 0, 2),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 38 /* ENOSYS */),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   obey(sizeof rules / sizeof *rules, rules);

@@ -2,7 +2,9 @@
 #include "core/out/files.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,7 +19,9 @@ std::string directory_to_vanish;  // before the next file is opened; empty: none
 
 namespace {
 int sync_error = 0;  // of fsync(); 0: it works
-}
+int syncs = 0;
+unsigned file_system = NFS_SUPER_MAGIC;  // of all files
+}  // namespace
 
 // openat(), as the linker calls it (--wrap, CMakeLists.txt).
 extern "C" int __real_openat(int folder, const char* name, int flags, ...);
@@ -30,9 +34,16 @@ extern "C" int __wrap_openat(int folder, const char* name, int flags, unsigned m
 // fsync(), as the linker calls it (--wrap, CMakeLists.txt).
 extern "C" int __real_fsync(int file);
 extern "C" int __wrap_fsync(int file) {
+  ++syncs;
   if (sync_error == 0) return __real_fsync(file);
   errno = sync_error;
   return -1;
+}
+
+// fstatfs(), as the linker calls it (--wrap, CMakeLists.txt).
+extern "C" int __wrap_fstatfs(int, struct statfs* facts) {
+  facts->f_type = file_system;
+  return 0;
 }
 
 namespace commlens::out {
@@ -103,6 +114,24 @@ TEST(an_error_of_fsync_that_loses_nothing_loses_nothing) {
     CHECK(stored.path.empty() && !stored.error.empty());
     CHECK_EQ(entries(place / ""), 1u);
   }
+}
+
+TEST(waits_for_the_disk_only_where_a_file_system_takes_what_it_may_lose) {
+  const TemporaryFolder place;
+  const auto syncs_on = [&place](unsigned type) {
+    file_system = type;
+    syncs = 0;
+    const std::string name = place / std::to_string(type);
+    CHECK_EQ(write_file(content, name, usual_mode, nullptr).path, name);
+    CHECK_EQ(content_of(name), std::string("content"));
+    return syncs;
+  };
+  for (const unsigned local :
+       {EXT4_SUPER_MAGIC, 0x58465342 /* XFS */, static_cast<int>(BTRFS_SUPER_MAGIC), TMPFS_MAGIC})
+    CHECK_EQ(syncs_on(local), 0);
+  for (const unsigned other : {NFS_SUPER_MAGIC, 0x0BD00BD0 /* Lustre */, OVERLAYFS_SUPER_MAGIC, 1})
+    CHECK_EQ(syncs_on(other), 1);
+  file_system = NFS_SUPER_MAGIC;
 }
 
 TEST(no_file_or_directory_can_be_written_by_others) {
