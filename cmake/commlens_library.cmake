@@ -62,6 +62,10 @@ endif()
 target_link_options(commlens_${family} PRIVATE
   ${runtime} ${libc_names} -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete
   -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/exports.map)
+include(cmake/order.cmake)
+if(can_order)
+  target_link_options(commlens_${family} PRIVATE -Wl,-T,${ordered_script})
+endif()
 target_link_libraries(commlens_${family} PRIVATE ${CMAKE_DL_LIBS})
 if(build_static)
   include(cmake/static_library.cmake)

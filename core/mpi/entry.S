@@ -21,6 +21,10 @@
 
         .text
 
+/* First, beside the C names: they are in other pages than the Fortran names. */
+BIND(bind, commlens_bind)
+BIND(bind_fortran, commlens_bind_fortran)
+
 #include "generated/entries.inc"
 
 #undef ENTRY
@@ -31,9 +35,6 @@
 #include "generated/fortran.inc"
 
 #undef FORTRAN_NAME
-
-BIND(bind, commlens_bind)
-BIND(bind_fortran, commlens_bind_fortran)
 
         .section .data.rel.local, "aw", %progbits
         .p2align 6

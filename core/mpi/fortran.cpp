@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -54,13 +55,34 @@ bool FortranCall::is_on_stack(const char* inner) const noexcept {
 
 namespace {
 
-const char* const names[] = {
-#define FORTRAN(name, upper, number, op)                                                                      \
-  #name "_", #name "_f08_", #name "_f08ts_", #name "_f08ts_large_", #name, #name "__", #upper, "p" #name "_", \
-      "p" #name "_f08_", #name "_f08_large_", #name "_cptr_",
+// Text and no pointers: the loader would have to set these in every process, also where nothing is Fortran.
+constexpr char procedures[][40] = {
+#define FORTRAN(name, upper, number, op) #name,
 #include "generated/fortran.inc"
 #undef FORTRAN
 };
+
+// In the order of EACH_FORTRAN_FORM.
+constexpr struct {
+  char begin[2], end[16];
+  bool is_upper;
+} forms[FORTRAN_FORMS] = {
+    {"", "_", false},      {"", "_f08_", false},       {"", "_f08ts_", false}, {"", "_f08ts_large_", false},
+    {"", "", false},       {"", "__", false},          {"", "", true},         {"p", "_", false},
+    {"p", "_f08_", false}, {"", "_f08_large_", false}, {"", "_cptr_", false}};
+
+struct FortranName {
+  char text[sizeof forms[0].begin + sizeof procedures[0] + sizeof forms[0].end];
+};
+
+FortranName fortran_name(long entry) noexcept {
+  const auto& form = forms[entry % FORTRAN_FORMS];
+  FortranName name{};
+  std::snprintf(name.text, sizeof name.text, "%s%s%s", form.begin, procedures[entry / FORTRAN_FORMS], form.end);
+  if (!form.is_upper) return name;
+  for (char& c : name.text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return name;
+}
 
 std::once_flag found_bindings;
 
@@ -118,9 +140,10 @@ void* commlens_bind_fortran(long entry) noexcept {
   using namespace commlens;
   const int saved = errno;
   std::call_once(found_bindings, find_bindings);
-  void* next = next_definition(names[entry]).address;
+  const FortranName name = fortran_name(entry);
+  void* next = next_definition(name.text).address;
   if (next == nullptr) {
-    say("no loaded MPI library defines %s; the call does nothing", names[entry]);
+    say("no loaded MPI library defines %s; the call does nothing", name.text);
     next = reinterpret_cast<void*>(no_such_procedure);
   }
   __atomic_store_n(&commlens_fortran_slots[entry], next, __ATOMIC_RELEASE);
