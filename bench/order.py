@@ -117,8 +117,8 @@ def order() -> dict[str, tuple[int, int, str]]:
 
 def main() -> None:
     """Run the programs and write the file."""
-    names = dict.fromkeys(name.removesuffix(".cold") for _, _, name in sorted(order().values()))
-    (ROOT / "cmake" / "order.txt").write_text("".join(f"{name}\n" for name in names))
+    names = [name.removesuffix(".cold") for _, _, name in sorted(order().values())]
+    (ROOT / "cmake" / "order.txt").write_text("".join(f"{name}\n" for name in dict.fromkeys(names)))
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ target_link_options(commlens_${family} PRIVATE
 include(cmake/order.cmake)
 if(can_order)
   target_link_options(commlens_${family} PRIVATE -Wl,-T,${ordered_script})
+  set_property(TARGET commlens_${family} APPEND PROPERTY LINK_DEPENDS ${ordered_script})
 endif()
 target_link_libraries(commlens_${family} PRIVATE ${CMAKE_DL_LIBS})
 if(build_static)

@@ -234,9 +234,15 @@ bool has_no_data(std::uint32_t op, std::uint32_t bin, std::uint32_t flags) {
 
 SampledCalls sampled_calls(const Profile& profile) {
   const std::map<int, RankClock> clocks = clocks_of(profile);
+  const std::vector<const SampleRow*> rows = in_order_of_calls(profile);
+  const auto place = [](const SampleRow& r) { return std::make_tuple(r.comm, r.op, r.bin, r.number); };
+  // Room for all of them at once: these are the most memory that a small job needs in MPI_Finalize.
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) count += i == 0 || place(*rows[i]) != place(*rows[i - 1]) ? 1 : 0;
   SampledCalls calls;
-  for (const SampleRow* const row : in_order_of_calls(profile)) {
-    if (calls.empty() || calls.back().place() != std::make_tuple(row->comm, row->op, row->bin, row->number)) {
+  calls.reserve(count);
+  for (const SampleRow* const row : rows) {
+    if (calls.empty() || calls.back().place() != place(*row)) {
       SampledCall& call = calls.emplace_back();
       call.comm = row->comm;
       call.op = row->op;
