@@ -6,7 +6,9 @@ if(DEFINED ordered_script)
 endif()
 set(ordered_script ${CMAKE_BINARY_DIR}/ordered.ld)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/order.txt)
-set(link ${CMAKE_CXX_COMPILER} -x c -shared -nostdlib -Wl,-z,relro -Wl,-z,now /dev/null -o ${CMAKE_BINARY_DIR}/nothing.so)
+separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_SHARED_LINKER_FLAGS}") # they may name another linker
+set(link ${CMAKE_CXX_COMPILER} ${flags} -x c -shared -nostdlib -Wl,-z,relro -Wl,-z,now /dev/null
+  -o ${CMAKE_BINARY_DIR}/nothing.so)
 execute_process(COMMAND ${link} -Wl,--verbose OUTPUT_VARIABLE script ERROR_QUIET)
 file(STRINGS ${CMAKE_SOURCE_DIR}/cmake/order.txt names)
 list(TRANSFORM names REPLACE "^.+$" "    *(.text.\\0 .text.unlikely.\\0 .text.startup.\\0 .text.exit.\\0)\n")
