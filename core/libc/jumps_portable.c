@@ -6,6 +6,11 @@
 
 typedef long word_function(long, long, long, long, long, long, long);
 
+/* These are not ours to hide: the linker would look for them among our own objects. */
+#define LIBC(name) extern word_function __real_##name;
+#include "core/libc/names.inc"
+#undef LIBC
+
 #pragma GCC visibility push(hidden)
 extern word_function* commlens_libc_slots[];
 
@@ -16,7 +21,6 @@ enum {
 #undef LIBC
 
 #define LIBC(name)                                                             \
-  extern word_function __real_##name;                                          \
   long __wrap_##name(long a, long b, long c, long d, long e, long f, long g) { \
     return commlens_libc_slots[slot_of_##name](a, b, c, d, e, f, g);           \
   }
