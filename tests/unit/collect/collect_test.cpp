@@ -2,6 +2,7 @@
 // Whole jobs whose processes are threads: what is in the files must not depend on how many write them.
 #include "core/collect/collect.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/collect/virtual_job.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <utility>

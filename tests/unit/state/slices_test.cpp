@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/slices.h"
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <tuple>
