@@ -4,7 +4,7 @@
 # has the dependencies, so that no toolchain is compiled. Sourced by tools/packages.sh.
 prepare() {
   root_with "$1" trixie "${smoke_packages[@]}" cmake make lmod python3-venv python3-click python3-numpy python3-rich \
-    libsqlite3-0 ca-certificates bzip2 unzip patch file
+    libsqlite3-0 ca-certificates bzip2 xz-utils unzip patch file
   as_user "$1" bash -euxc 'python3 -m venv eb && eb/bin/pip install --no-input easybuild==5.4.1 pycodestyle==2.14.0'
 }
 

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The RPM package, built and installed with Debian's rpm. Its database knows nothing of Debian's packages, so that
 # dependencies are not looked at. Sourced by tools/packages.sh.
-prepare() { root_with "$1" trixie g++ cmake make python3 rpm rpmlint; }
+prepare() { root_with "$1" trixie g++ cmake make python3 rpm rpmlint xz-utils; }
 
 build() {
   local home=$ROOTS/$1/home/user

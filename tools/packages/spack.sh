@@ -5,7 +5,7 @@
 # tools/packages.sh.
 prepare() {
   [ -n "${SPACK:-}" ] || not_here "$1" "SPACK=DIR does not name a clone of Spack"
-  root_with "$1" bookworm "${smoke_packages[@]}" gfortran cmake make git curl patch unzip bzip2 file ca-certificates \
+  root_with "$1" bookworm "${smoke_packages[@]}" gfortran cmake make git curl patch unzip bzip2 xz-utils file ca-certificates \
     python3-venv python3-click python3-numpy python3-rich
   cp -a "$SPACK" "$ROOTS/$1/home/user/spack"
   to_user "$1"
