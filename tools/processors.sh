@@ -3,6 +3,7 @@
 # Builds for other processors and runs tests there, in emulation (qemu-user): as root, on Linux 6.7 or later.
 #   tools/processors.sh unit PROCESSOR   the unit tests, built with Debian's cross compilers
 #   tools/processors.sh mpi aarch64      tests with Debian's Open MPI and MPICH for aarch64, in a root folder of their own
+#   tools/processors.sh portable         the unit tests and those with MPI on this machine, without assembly
 #   tools/processors.sh page             docs/evidence/processors.md from the results of all these
 #   tools/processors.sh all              all of it
 # PROCESSOR: aarch64, ppc64le, riscv64 or s390x.  EMULATED_FOLDER is where root folders are kept: by default
@@ -64,7 +65,7 @@ root_folder() {
 mpi() {
   local processor=$1 files=() name
   tools/setup.sh build processors
-  build "$processor" commlens_openmpi commlens_mpich commlens-run commlens-arena
+  build "$processor" commlens_openmpi commlens_mpich commlens_abi commlens-api commlens-run commlens-arena
   root_folder
   for name in "${mpi_tests[@]}"; do files+=("tests/mpi/test_$name.py"); done
   say processors "tests with MPI, $processor: half an hour and more"
@@ -74,12 +75,28 @@ mpi() {
     "${MPI_TESTS[@]:-${files[@]}}" </dev/null || failed=1
 }
 
+# Without assembly there are no call paths.
+portable() {
+  local files=() name
+  tools/setup.sh build dev mpi test
+  [ -e build/portable/CMakeCache.txt ] || step processors "configure portable" \
+    cmake -S . -B build/portable -DCMAKE_BUILD_TYPE=Release -DCOMMLENS_PORTABLE=ON
+  step processors "compile portable" cmake --build build/portable --parallel "$(nproc)" --target all unit_tests
+  step processors "unit tests, portable" ctest --test-dir build/portable --exclude-regex check_hot --output-on-failure \
+    --no-tests=error --timeout 600 --output-junit "$results/unit-portable.xml" || failed=1
+  for name in "${mpi_tests[@]}"; do [ "$name" = call_paths ] || files+=("tests/mpi/test_$name.py"); done
+  step processors "tests with MPI, portable" env PYTHONPATH="$PWD/python" COMMLENS_TEST_BUILD="$PWD/build/portable" \
+    .venv/bin/python -m pytest --quiet --no-header -p no:cacheprovider --junitxml="$results/mpi-portable.xml" \
+    "${files[@]}" || failed=1
+}
+
 page() { python3 tools/processors_page.py "$results" docs/evidence/processors.md; }
 
 all() {
   local processor
   for processor in aarch64 riscv64 ppc64le s390x; do unit "$processor"; done
   mpi aarch64
+  portable
   page
 }
 
