@@ -3,8 +3,9 @@
 
     .venv/bin/python bench/order.py        # needs valgrind, Open MPI, MPICH, and a release build
 
-The kernel maps a library by pieces of 64 KiB: what runs together shall lie together.  The functions are those that callgrind
-sees in two ranks of each program.  A function that is missing in the list, or is there no more, costs some memory and nothing else.
+When a page of a library is first used, the kernel maps the 64 KiB around it, so the linker places these functions next to each
+other.  They are those that callgrind sees in two ranks of each program.  A name that is missing or outdated costs some memory
+and nothing else.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Symbol = tuple[int, int, str]
 
 
 def run(mpi: str, name: str, folder: Path) -> None:
-    """Run a program on two ranks under callgrind; files for each rank, before MPI_Finalize and from then on."""
+    """Run a program on two ranks under callgrind, which writes two files per rank: until MPI_Finalize, and from there on."""
     program = PROGRAMS[name]
     subprocess.run(
         [

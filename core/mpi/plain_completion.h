@@ -108,7 +108,7 @@ __attribute__((always_inline)) inline void finish_plain(Thread& t, const PlainRe
   if (plain.shared != 0) t.complete.remove(static_cast<std::uint64_t>(plain.shared));
 }
 
-// Returns whether the call may be plain, as far as that is known without its requests.
+// Returns whether the call may be plain.  Does not look at its requests.
 inline bool may_be_plain(const Thread* thread, int n, const MPI_Request* handles, const MPI_Status* statuses,
                          const MPI_Status* ignore) noexcept {
   if (!has_plain_calls || !is_plain_call(thread)) return false;
@@ -172,7 +172,7 @@ __attribute__((noinline)) inline void finish_test(Thread& t, RequestTable::Found
   finish_plain(t, {&found, found.payload, 0, 0}, 1, handle, status);
 }
 
-// MPI_Test, as complete_plain().  Most tests find nothing and go untimed.
+// The same for MPI_Test.  Most of these calls find nothing complete and go untimed.
 template <class CallNext>
 __attribute__((always_inline)) inline bool test_plain(CallNext call_next, Op op, Site caller, const MPI_Request* handle,
                                                       const int* flag, MPI_Status* status, int* result) noexcept {

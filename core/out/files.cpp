@@ -32,8 +32,8 @@ std::string temporary_directory() {
   return directory != nullptr && *directory != '\0' ? directory : "/tmp";
 }
 
-// Returns whether the file system may take what is written and find only later that it has no room for it: file
-// servers, and whatever we do not know.  The others reserve the room in write().
+// Returns whether a write() that succeeds may still turn out to have no room on the disk.  File servers report that
+// only later, and unknown file systems may, too.  The others reserve the room in write().
 bool may_lose_what_it_took(int file) noexcept {
   constexpr unsigned xfs = 0x58465342;
   struct statfs facts;

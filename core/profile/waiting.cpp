@@ -236,7 +236,7 @@ SampledCalls sampled_calls(const Profile& profile) {
   const std::map<int, RankClock> clocks = clocks_of(profile);
   const std::vector<const SampleRow*> rows = in_order_of_calls(profile);
   const auto place = [](const SampleRow& r) { return std::make_tuple(r.comm, r.op, r.bin, r.number); };
-  // Room for all of them at once: these are the most memory that a small job needs in MPI_Finalize.
+  // Reserved at once: a vector that grows by doubling would need the most memory of a small job's MPI_Finalize.
   std::size_t count = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) count += i == 0 || place(*rows[i]) != place(*rows[i - 1]) ? 1 : 0;
   SampledCalls calls;
