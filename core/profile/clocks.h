@@ -17,8 +17,8 @@
 //
 // The corridor is as wide as the members of the two machines wait for others.  All leave soon after the last has
 // entered, so that the median of the differences between their exits narrows it: it is taken to be wrong by no more
-// than twice the sum of the shortest stay of a member, which is the time of the operation, and the median deviation; or
-// by more if the medians of different times contradict each other.
+// than twice the sum of the shortest stay of a member, which is the time of the operation, and the deviation that three
+// quarters of the calls stay below; or by more if the medians of different times contradict each other.
 namespace commlens {
 
 class Profile;

@@ -46,7 +46,7 @@ def test_clocks_that_differ_by_seconds_and_drift_are_related(mpi: Mpi, pattern: 
     assert (clocks[0]["calls"], clocks[0]["error_ns"]) == (0, 0)
     for rank, clock in enumerate(clocks[1:], 1):
         assert clock["calls"] == 2 * CALLS
-        assert clock["error_ns"] < 2_000_000
+        assert clock["error_ns"] < MICROSECONDS * 1000, "more than the ranks are late, which nobody can use"
         # The shift itself is in no table: it would show as waiting of a second.
         length = 2 * CALLS * MICROSECONDS * 1000  # ns, at least, between the first bound and the last
         assert clock["drift_ppm"] == pytest.approx(-100 * rank, abs=2e6 * clock["error_ns"] / length + 5)

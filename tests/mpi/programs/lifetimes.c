@@ -4,8 +4,9 @@
 // `child`.
 //
 // Each process writes its calls into a file that it has mapped, FOLDER/w0, w1, and c0, c1 of children, so that they
-// outlive it: the times of entry and return by CLOCK_MONOTONIC_RAW.  A label tells calls of one communicator and
-// direction from others; communicators that are looked up in the profile have a name.
+// outlive it: the times of entry and return by CLOCK_MONOTONIC_RAW, and how long the process waited for a processor in
+// between, which is how far commlens may have looked at the clock from the trace.  A label tells calls of one
+// communicator and direction from others; communicators that are looked up in the profile have a name.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -25,14 +26,14 @@ enum label { WORLD, MERGED, TO_PARENT, TO_CHILD, FROM_PARENT, FROM_CHILD, KEPT, 
 struct trace {
   int64_t pid, begun, done;
   struct {
-    double entered, left;
+    double entered, left, without_processor;
     int32_t kind, label;
   } of[most_calls];
 };
 
 static volatile struct trace* trace;
 static const char* folder;
-static int rank;
+static int rank, scheduler = -1;
 
 static void open_trace(const char* world) {
   char name[4096];
@@ -42,6 +43,7 @@ static void open_trace(const char* world) {
   trace = mmap(NULL, sizeof *trace, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   trace->pid = getpid();
+  scheduler = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
 }
 
 static double now(void) {
@@ -50,21 +52,31 @@ static double now(void) {
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+// Returns for how long the kernel let this process wait for a processor until now, in ns; 0 if it does not say.
+static double without_processor(void) {
+  char text[64] = "";
+  long long running, waiting = 0;
+  if (scheduler < 0 || pread(scheduler, text, sizeof text - 1, 0) < 0) return 0;
+  return sscanf(text, "%lld %lld", &running, &waiting) == 2 ? (double)waiting : 0;
+}
+
 static void spend(long us) {
   const struct timespec t = {us / 1000000, us % 1000000 * 1000};
   nanosleep(&t, NULL);
 }
 
-#define TRACED(a_kind, a_label, call) \
-  do {                                \
-    const int64_t at = trace->begun;  \
-    trace->of[at].kind = a_kind;      \
-    trace->of[at].label = a_label;    \
-    trace->begun = at + 1;            \
-    trace->of[at].entered = now();    \
-    call;                             \
-    trace->of[at].left = now();       \
-    trace->done = at + 1;             \
+#define TRACED(a_kind, a_label, call)                               \
+  do {                                                              \
+    const int64_t at = trace->begun;                                \
+    trace->of[at].kind = a_kind;                                    \
+    trace->of[at].label = a_label;                                  \
+    trace->begun = at + 1;                                          \
+    const double before = without_processor();                      \
+    trace->of[at].entered = now();                                  \
+    call;                                                           \
+    trace->of[at].left = now();                                     \
+    trace->of[at].without_processor = without_processor() - before; \
+    trace->done = at + 1;                                           \
   } while (0)
 
 static void barrier(MPI_Comm comm, int label) { TRACED(BARRIER, label, MPI_Barrier(comm)); }
