@@ -28,7 +28,7 @@
 
 typedef long call(void* a, void* b, void* c, void* d);  // any of the procedures; arguments stay in their registers
 
-call MPI_Init;
+call MPI_Init, PMPI_Finalize;
 
 static int depth;  // of nested calls: Fortran procedures call the C ones
 static long long entered, begun, ended;
@@ -55,6 +55,7 @@ static int look(struct dl_phdr_info* object, size_t size, void* argument) {
   void* const handle = *object->dlpi_name == '\0' ? NULL : dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == NULL) return 0;
   search->found = dlsym(handle, search->name);
+  if (search->found == (void*)&PMPI_Finalize) search->found = NULL;
   dlclose(handle);
   return search->found != NULL;
 }
@@ -65,7 +66,7 @@ static call* next(const char* name) {
   void* found = dlsym(RTLD_NEXT, name);
   if (found == NULL) {
     char of_library[32];
-    snprintf(of_library, sizeof of_library, "%s%s", *name == 'm' ? "p" : "P", name);
+    snprintf(of_library, sizeof of_library, "%s%s", *name == 'm' ? "p" : *name == 'M' ? "P" : "", name);
     struct search search = {of_library, NULL};
     dl_iterate_phdr(look, &search);
     found = search.found;
@@ -131,6 +132,16 @@ static long begin(call* of, void* a, void* b, void* c, void* d) {
   return rc;
 }
 
+// Some tools return from the application's MPI_Finalize at once and call PMPI_Finalize when the process exits.  Then
+// MPI_Finalize lasts until this call returns, which writes the times again.
+static long end_late(call* of, void* a, void* b, void* c, void* d) {
+  const bool is_late = depth++ == 0 && ended != 0;
+  const long rc = of(a, b, c, d);
+  if (is_late) write_times(now());
+  --depth;
+  return rc;
+}
+
 static long end(call* of, void* a, void* b, void* c, void* d) {
   const bool is_outer = depth++ == 0;
   if (is_outer) ended = now();
@@ -159,6 +170,7 @@ CALL(begin, MPI_Init_thread)
 CALL(begin, MPI_Session_init)
 CALL(end, MPI_Session_finalize)
 CALL(end, MPI_Finalize)
+CALL(end_late, PMPI_Finalize)
 FORTRAN(begin, mpi_init, MPI_INIT)
 FORTRAN(begin, mpi_init_thread, MPI_INIT_THREAD)
 FORTRAN(begin, mpi_session_init, MPI_SESSION_INIT)

@@ -16,6 +16,9 @@ import pytest
 from harness import BUILD, ROOT, SANITIZER, Mpi, commlens
 from test_languages import mpi4py_env
 
+sys.path.insert(0, str(ROOT / "python"))
+from commlens.overhead.legs import FOLDER_VARIABLE, STOPWATCH
+
 RANKS = 2
 NAP = 0.05  # seconds between MPI_Init and MPI_Finalize, and of the slow tool inside each of both
 
@@ -104,6 +107,31 @@ def test_times_are_where_the_program_spends_them(mpi: Mpi, name: str) -> None:
     assert (
         sorted(path.name for path in where.iterdir() if path.name.startswith((".commlens", "profile"))) == []
     )
+
+
+def test_what_a_tool_puts_off_until_the_process_exits_is_part_of_mpi_finalize(mpi: Mpi) -> None:
+    """IPM does so: it ends MPI when the application has left MPI_Finalize long ago."""
+    where = mpi.fresh("put_off")
+    (where / "late.c").write_text(
+        "#include <mpi.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+        "static void end(void) { usleep(50000); PMPI_Finalize(); }\n"
+        "int MPI_Finalize(void) { atexit(end); return MPI_SUCCESS; }\n"
+    )
+    late = mpi.compile(where / "late.c", shared=True)
+    times = where / "times"
+    times.mkdir()
+    result = mpi.run(
+        RANKS,
+        program(mpi, "nap.c", where),
+        {FOLDER_VARIABLE: str(times)},
+        mode="off",
+        preload=[BUILD / "lib" / STOPWATCH, late],
+    )
+    assert result.rc == 0, result
+    seen = [path.read_text().split() for path in times.iterdir()]
+    assert len(seen) == RANKS
+    for _, between, in_finalize, *_ in seen:
+        assert min(int(between), int(in_finalize)) >= 1e9 * NAP
 
 
 def test_a_tool_that_cannot_be_loaded_is_not_said_to_cost_nothing(mpi: Mpi) -> None:
