@@ -20,6 +20,7 @@ from commlens.reports.settings import (
 )
 
 RANKS_SQL = """\
+WITH of_rank AS (SELECT *, MAX(app_ns - mpi_ns, 0) AS outside_ns FROM rank)
 SELECT COUNT(*) AS ranks,
        MAX(app_ns) AS elapsed_ns, SUM(app_ns) AS app_ns,
        SUM(mpi_ns) AS mpi_ns,
@@ -29,17 +30,17 @@ SELECT COUNT(*) AS ranks,
        1.0 * SUM(mpi_ns) / NULLIF(SUM(app_ns), 0) AS mpi_share,
        -- time between MPI calls: how much of the largest the average is; unknown where threads overlap
        CASE WHEN MAX(threads) <= 1
-            THEN 1.0 * SUM(MAX(app_ns - mpi_ns, 0)) / COUNT(*) / NULLIF(MAX(MAX(app_ns - mpi_ns, 0)), 0) END AS balance,
+            THEN 1.0 * SUM(outside_ns) / COUNT(*) / NULLIF(MAX(outside_ns), 0) END AS balance,
        CASE WHEN MAX(threads) <= 1
-            THEN (SELECT rank FROM rank ORDER BY MAX(app_ns - mpi_ns, 0), rank LIMIT 1) END AS outside_min_rank,
+            THEN (SELECT rank FROM of_rank ORDER BY outside_ns, rank LIMIT 1) END AS outside_min_rank,
        CASE WHEN MAX(threads) <= 1
-            THEN (SELECT rank FROM rank ORDER BY MAX(app_ns - mpi_ns, 0) DESC, rank LIMIT 1) END AS outside_max_rank,
+            THEN (SELECT rank FROM of_rank ORDER BY outside_ns DESC, rank LIMIT 1) END AS outside_max_rank,
        SUM(calls) AS calls, SUM(lost_calls) AS lost_calls, MAX(threads) AS threads,
        SUM(state <> 'finalized') AS unfinished,
        (SELECT GROUP_CONCAT(ranks || ' ' || state, ', ')
           FROM (SELECT state, COUNT(*) AS ranks FROM rank WHERE state <> 'finalized'
                  GROUP BY state ORDER BY COUNT(*) DESC, state)) AS ends
-  FROM rank"""
+  FROM of_rank"""
 
 SUMMARY_RANKS_SQL = """\
 SELECT MAX(members) AS ranks,
