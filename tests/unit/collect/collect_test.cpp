@@ -41,9 +41,10 @@ class TemporaryFolder {
   fs::path root;
 };
 
-// Runs a job to its end; returns how many ranks know their data in a profile.
-int collected(const VirtualJob& job, const fs::path& name, const std::function<unsigned long(int)>& aggregators,
-              int asks_for_summary = -1) {
+// Runs a job to its end; returns how many ranks know their data in a profile.  collect(member, own): lets a member
+// collect what it contributes.
+template <class Collect>
+int collected_by(const VirtualJob& job, const fs::path& name, Collect collect) {
   std::mutex mutex;
   int stored = 0;
   Crowd(job.ranks).run([&](Crowd::Member& member) {
@@ -53,13 +54,20 @@ int collected(const VirtualJob& job, const fs::path& name, const std::function<u
     own.destination.meta = {{"program", "virtual"}};
     own.destination.name = name.string();
     own.destination.quiet = true;
-    own.aggregators = aggregators(member.rank());
-    own.summary = member.rank() == asks_for_summary;
-    const Collected result = collect_together(member, std::move(own));
+    const Collected result = collect(member, std::move(own));
     const std::lock_guard<std::mutex> lock(mutex);
     stored += result == Collected::stored ? 1 : 0;
   });
   return stored;
+}
+
+int collected(const VirtualJob& job, const fs::path& name, const std::function<unsigned long(int)>& aggregators,
+              int asks_for_summary = -1) {
+  return collected_by(job, name, [&](Crowd::Member& member, Contribution own) {
+    own.aggregators = aggregators(member.rank());
+    own.summary = member.rank() == asks_for_summary;
+    return collect_together(member, std::move(own));
+  });
 }
 
 int collected(const VirtualJob& job, const fs::path& name, unsigned long aggregators, int asks_for_summary = -1) {
@@ -68,22 +76,11 @@ int collected(const VirtualJob& job, const fs::path& name, unsigned long aggrega
 
 // The same with the collective operations of the group.  most: bytes that rank 0 has room for.
 int collected_together(const VirtualJob& job, const fs::path& name, std::size_t most, unsigned long aggregators) {
-  std::mutex mutex;
-  int stored = 0;
-  Crowd(job.ranks).run([&](Crowd::Member& member) {
+  return collected_by(job, name, [&](Crowd::Member& member, Contribution own) {
     Crowd::Together group(member, most);
-    std::deque<CommRecord> records;
-    Contribution own;
-    own.counted = job.counted(member.rank(), records);
-    own.destination.meta = {{"program", "virtual"}};
-    own.destination.name = name.string();
-    own.destination.quiet = true;
     own.aggregators = aggregators;
-    const Collected result = collect_together(group, std::move(own));
-    const std::lock_guard<std::mutex> lock(mutex);
-    stored += result == Collected::stored ? 1 : 0;
+    return collect_together(group, std::move(own));
   });
-  return stored;
 }
 
 // The rows of a query, columns joined by '|'.
