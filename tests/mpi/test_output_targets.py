@@ -169,6 +169,7 @@ def test_without_proc(mpi: Mpi, tmp_path: Path) -> None:
         assert "commlens: " not in run(f"{mpi.runner} {plain}").stderr  # what it says of its own is another's
         pytest.skip(f"{mpi.name} does not start without /proc")
     done = run(f"{mpi.runner} {plain}", str(ours))
+    print(done.stderr)
     assert done.stdout == "130\n130\n", done
     assert without_summary(done.stderr) == [
         f"commlens: profile of 1 rank in {tmp_path}/{name}.db" for name in (plain.name, ours.name)

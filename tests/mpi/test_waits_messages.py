@@ -62,9 +62,10 @@ def test_some_of_many_messages_stand_for_all(mpi: Mpi) -> None:
     expected, row = truth["MPI_Recv"], read(profile).rows["MPI_Recv"]
     assert 0 < row["samples"] < 2 * steps
     assert row["share_low"] < row["waiting_share"] < row["share_high"]
-    # The two look at the clock some 100 ns apart, of about 60 us.
-    margin = 0.01
-    assert row["share_low"] - margin <= expected.waiting / expected.time <= row["share_high"] + margin
+    # One of twenty intervals of 95 % misses the truth, so that this one is made three times as wide: that is six standard
+    # errors.  The two look at the clock some 100 ns apart, of about 60 us.
+    margin = 0.01 + row["share_high"] - row["share_low"]
+    assert row["share_low"] - margin <= expected.waiting / expected.time <= row["share_high"] + margin, row
 
 
 def test_several_aggregators_find_what_one_finds(mpi: Mpi) -> None:
