@@ -5,8 +5,8 @@
 //
 // Each process writes its calls into a file that it has mapped, FOLDER/w0, w1, and c0, c1 of children, so that they
 // outlive it: the times of entry and return by CLOCK_MONOTONIC_RAW, and how long the process waited for a processor in
-// between, which is how far commlens may have looked at the clock from the trace.  A label tells calls of one
-// communicator and direction from others; communicators that are looked up in the profile have a name.
+// between: so far apart the trace and commlens may have looked at the clock.  A label tells calls of one communicator
+// and direction from others; communicators that are looked up in the profile have a name.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
