@@ -65,7 +65,7 @@ the library without assembly on x86-64, not in emulation; it has no call paths, 
 
 """
 BOTTOM = """\
-## What was tried in emulation only
+## What remains to be tried on real machines
 
 No machine with one of these processors was at hand. The emulator executes instructions one after the other on x86-64, so
 that these remain to be tried on real machines:
