@@ -2,6 +2,7 @@
 #include "core/collect/without_messages.h"
 
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "core/base/say.h"
@@ -78,16 +79,21 @@ bool merge_parts(OwnPart own, out::Parts& parts) {
   }
   if (!is_last) return false;  // a later rank writes the profile
   Profile profile;
+  bool is_some_part_left = false;
   for (int rank = 0; rank < own.ranks; ++rank) {
-    const std::vector<char> bytes = rank == own.rank ? own.package : parts.get(rank);
-    if (!profile.add(bytes.data(), bytes.size()))
-      say("the data of rank %d is missing; the profile contains the others", rank);
+    const std::optional<std::vector<char>> part = rank == own.rank ? std::move(own.package) : parts.get(rank);
+    if (part && profile.add(part->data(), part->size())) continue;
+    // A rank without a part has kept its counters on its node.
+    const bool is_left = !part || !part->empty();
+    say("the data of rank %d is missing; the profile contains the others%s%s", rank,
+        is_left ? ". Its part is kept in " : "", is_left ? parts.directory().c_str() : "");
+    is_some_part_left = is_some_part_left || is_left;
   }
   own.phases.gathered = own.phases.clock();
   apply_orders(parts.orders(), own.destination);
   own.destination.kept = "The counters are kept in " + parts.directory();
   if (!write_file(own.destination, own.ranks, profile, own.phases)) return false;
-  parts.remove(own.ranks);
+  if (!is_some_part_left) parts.remove(own.ranks);
   return true;
 }
 

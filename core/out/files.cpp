@@ -47,20 +47,6 @@ bool may_lose_what_it_took(int file) noexcept {
   }
 }
 
-// Makes sure that the file system has the data.  Where write() has done so, begins to bring it to the disk and does not
-// wait: the job waits for us.
-bool is_synced(int file) noexcept {
-  if (!may_lose_what_it_took(file)) {
-    sync_file_range(file, 0, 0, SYNC_FILE_RANGE_WRITE);
-    return true;
-  }
-  int result = 0;
-  do {
-    result = fsync(file);
-  } while (result != 0 && errno == EINTR);
-  return result == 0 || !is_loss(errno);
-}
-
 std::string write_all(int file, const Content& content, const std::string& path, const Finish& finish) {
   std::string error;
   for (std::size_t done = 0; done < content.size;) {
@@ -97,6 +83,18 @@ bool is_found(const std::string& name, struct stat& facts) {
 }
 
 }  // namespace
+
+bool is_synced(int file) noexcept {
+  if (!may_lose_what_it_took(file)) {
+    sync_file_range(file, 0, 0, SYNC_FILE_RANGE_WRITE);
+    return true;
+  }
+  int result = 0;
+  do {
+    result = fsync(file);
+  } while (result != 0 && errno == EINTR);
+  return result == 0 || !is_loss(errno);
+}
 
 Target target_of(const std::string& name) {
   struct stat facts;

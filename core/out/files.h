@@ -23,6 +23,10 @@ struct Content {
   std::size_t size;
 };
 
+// Makes sure that the file system has the data of an open file.  Where write() has done so, begins to bring it to the
+// disk and does not wait: the job waits for us.  Returns false, with errno, if there is no room.
+bool is_synced(int file) noexcept;
+
 // A last action on a file, after its content is on disk and before it is closed.
 using Finish = std::function<void(int descriptor)>;
 

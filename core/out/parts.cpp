@@ -12,6 +12,7 @@
 
 #include "core/base/blocked_signal.h"
 #include "core/base/private_folder.h"
+#include "core/out/files.h"
 
 namespace commlens::out {
 namespace {
@@ -22,10 +23,11 @@ bool write_all(int file, const std::vector<char>& bytes) noexcept {
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t n = write(file, bytes.data() + done, bytes.size() - done);
     if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = ENOSPC;
     if (n <= 0) return false;
     done += static_cast<std::size_t>(n);
   }
-  return true;
+  return is_synced(file);
 }
 
 // Writes under another name first, so that no reader sees an incomplete file.  Returns 0 or an errno.
@@ -39,21 +41,20 @@ int write_file(int folder, const std::string& name, const std::vector<char>& byt
   return failure;
 }
 
-// Returns an empty text if the file cannot be read, is no regular file or belongs to another user.
-std::vector<char> read_file(int folder, const std::string& name) {
-  std::vector<char> bytes;
+// Returns nothing if the file cannot be read as a whole or is no regular file.  Does not ask whose it is: nobody else
+// can put a file into a private folder, and a file server may give files to another user than the one who wrote them.
+std::optional<std::vector<char>> read_file(int folder, const std::string& name) {
+  std::optional<std::vector<char>> bytes;
   const int descriptor = openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat facts;
-  if (descriptor >= 0 && fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid()) {
-    bytes.resize(static_cast<std::size_t>(facts.st_size));
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t n = read(descriptor, bytes.data() + done, bytes.size() - done);
+  if (descriptor >= 0 && fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode)) {
+    bytes.emplace(static_cast<std::size_t>(facts.st_size));
+    for (std::size_t done = 0; bytes && done < bytes->size();) {
+      const ssize_t n = read(descriptor, bytes->data() + done, bytes->size() - done);
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) break;
-      done += static_cast<std::size_t>(n);
+      if (n <= 0) bytes.reset();
+      done += n > 0 ? static_cast<std::size_t>(n) : 0;
     }
-    bytes.resize(done);
   }
   if (descriptor >= 0) close(descriptor);
   return bytes;
@@ -100,9 +101,9 @@ bool Parts::put(int rank, const std::vector<char>& bytes) {
   return false;
 }
 
-std::vector<char> Parts::get(int rank) const {
+std::optional<std::vector<char>> Parts::get(int rank) const {
   const PrivateFolder folder = PrivateFolder::open(directory_.c_str());
-  return folder ? read_file(folder.descriptor(), file(rank)) : std::vector<char>();
+  return folder ? read_file(folder.descriptor(), file(rank)) : std::nullopt;
 }
 
 void Parts::put_orders(const std::vector<char>& bytes) {
@@ -113,7 +114,7 @@ void Parts::put_orders(const std::vector<char>& bytes) {
 
 std::vector<char> Parts::orders() const {
   const PrivateFolder folder = PrivateFolder::open(directory_.c_str());
-  return folder ? read_file(folder.descriptor(), orders_file) : std::vector<char>();
+  return folder ? read_file(folder.descriptor(), orders_file).value_or(std::vector<char>()) : std::vector<char>();
 }
 
 bool Parts::claim(int ranks) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ctime>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ class Parts {
   bool put(int rank, const std::vector<char>& bytes);
   // Returns true to one caller only, once the parts of all ranks are there.  That caller writes the profile.
   bool claim(int ranks);
-  // Returns the part of a rank; empty if it cannot be read.
-  std::vector<char> get(int rank) const;
+  // Returns the part of a rank, which is empty if the rank could not store it; nothing if it cannot be read.
+  std::optional<std::vector<char>> get(int rank) const;
   // Rank 0 stores its orders for the profile before it stores its own part.  orders() returns them, or an empty text if
   // it could not store them.
   void put_orders(const std::vector<char>& bytes);

@@ -74,7 +74,34 @@ TEST(parts_stay_if_the_profile_cannot_be_written) {
     has_thrown = true;
   }
   CHECK(has_thrown);
-  CHECK(!parts.get(0).empty());
+  CHECK(parts.get(0) && !parts.get(0)->empty());
+}
+
+// Parts that cannot be read, or are damaged, are the only copy of what a rank has counted.  A rank whose part is empty
+// has kept its counters elsewhere.
+TEST(parts_that_are_not_in_the_profile_stay) {
+  constexpr int ranks = 3, odd = 1;
+  for (const char* what : {"a folder", "damaged", "empty"}) {
+    const Folder folder;
+    VirtualJob job;
+    job.ranks = ranks;
+    out::Parts parts((folder.root / "a.db").string(), 4713, std::time(nullptr));
+    const fs::path of_odd = fs::path(parts.directory()) / "rank1";
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::deque<CommRecord> records;
+      OwnPart part = put_part(contribution(job, rank, records, folder.root / "a.db"), rank, ranks, parts);
+      if (rank == odd && what[0] == 'a') {
+        fs::remove(of_odd);
+        fs::create_directory(of_odd);
+      } else if (rank == odd) {
+        fs::resize_file(of_odd, what[0] == 'd' ? fs::file_size(of_odd) / 2 : 0);
+      }
+      CHECK_EQ(merge_parts(std::move(part), parts), rank == ranks - 1);
+    }
+    CHECK(fs::exists(folder.root / "a.db"));
+    CHECK_EQ(fs::exists(of_odd), what[0] != 'e');
+    CHECK_EQ(fs::exists(parts.directory()), what[0] != 'e');
+  }
 }
 
 TEST(a_rank_alone_writes_a_profile_of_its_own) {

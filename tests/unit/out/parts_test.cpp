@@ -50,11 +50,13 @@ TEST(the_last_one_and_nobody_else_claims_all_parts) {
   }
   Parts late(where + "/y.db", 0x1234, now);  // the name of the profile may differ from rank to rank
   CHECK(!late.claim(3));
+  // Where a file server maps users, the files belong to another one than the folder or the process.
+  if (geteuid() == 0) CHECK_EQ(chown((late.directory() + "/rank1").c_str(), 12345, 12345), 0);
   for (int rank = 0; rank < 3; ++rank) CHECK(late.get(rank) == bytes_of(rank));
   CHECK(late.orders() == bytes_of(5));
   late.remove(3);
   CHECK_EQ(entries(where), 0);
-  CHECK(late.get(1).empty());
+  CHECK(!late.get(1));
   CHECK(late.orders().empty());
   rmdir(where.c_str());
 }
@@ -79,7 +81,7 @@ TEST(a_directory_that_is_not_private_is_never_used) {
     Parts mine(where + "/x.db", 0x1234, now);
     const bool is_put = mine.put(0, bytes_of(0));
     mine.put_orders(bytes_of(1));
-    return !is_put && !mine.error.empty() && mine.has_begun() && !mine.claim(1) && mine.get(0).empty() &&
+    return !is_put && !mine.error.empty() && mine.has_begun() && !mine.claim(1) && !mine.get(0) &&
            mine.orders().empty();
   };
   mkdir(folder.c_str(), 0700);
