@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/hot/cached_call.h"
 #include "core/hot/comm_view.h"
@@ -150,9 +151,9 @@ struct Thread {
   ThreadOwner owner;               // here, because a Table begins on a line of its own
   Table table;
   CompleteRequests complete;
-  std::uint64_t forgotten;  // requests that could not be stored for lack of memory
-  void* scratch;            // memory for the arrays of one completion call
-  std::size_t scratch_bytes;
+  std::uint64_t forgotten;    // requests that could not be stored for lack of memory
+  void* scratch;              // memory for the arrays of one completion call
+  std::size_t scratch_bytes;  // 0: a call uses it
   SliceLog slices;
   TableOf<PeerCell> peers;
   CallCache* call_cache = &CallCache::none;
@@ -241,11 +242,20 @@ inline Thread& this_thread() noexcept {
   return __builtin_expect(t != nullptr, 1) ? *t : *enter_thread();
 }
 
-// Cold.  Returns at least `bytes` bytes of scratch memory, or null.  The memory is valid until the next call.
+// Cold.  Returns at least `bytes` bytes of scratch memory, or null.
 void* grow_scratch(Thread& t, std::size_t bytes) noexcept;
 
 inline void* scratch(Thread& t, std::size_t bytes) noexcept {
   return __builtin_expect(bytes <= t.scratch_bytes, 1) ? t.scratch : grow_scratch(t, bytes);
+}
+// Takes the scratch memory for a call, and returns its size: while MPI waits, it may run another stack of this thread,
+// whose calls then use other memory.  Who never gives it back, because an error handler has left the call, loses it
+// (decision 50).
+inline std::size_t take_scratch(Thread& t) noexcept { return std::exchange(t.scratch_bytes, 0); }
+void keep_one_scratch(Thread& t, void* memory, std::size_t bytes) noexcept;  // cold
+inline void give_scratch_back(Thread& t, void* memory, std::size_t bytes) noexcept {
+  if (__builtin_expect(t.scratch != memory, 0)) return keep_one_scratch(t, memory, bytes);
+  t.scratch_bytes = bytes;
 }
 
 }  // namespace commlens

@@ -61,6 +61,7 @@ class Batch {
     if (n <= 0 || handles == nullptr) return;
     found_ = n == 1 ? &one_ : static_cast<RequestTable::Found*>(scratch(t, scratch_size(n)));
     if (found_ == nullptr) return;  // no memory: the call is counted under no communicator
+    if (n > 1) taken_ = take_scratch(t);
     n_ = n;
     for (int i = 0; i < n; ++i) {
       found_[i] = {nullptr, 0};
@@ -80,6 +81,12 @@ class Batch {
   // Of requests that have been looked up already.
   Batch(Thread& t, RequestTable::Found* found, int n, const MPI_Request* handles) noexcept
       : thread_(t), handles_(handles), found_(found), n_(n) {}
+
+  ~Batch() {
+    if (taken_ != 0) give_scratch_back(thread_, found_, taken_);
+  }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
 
   // Returns the bytes that a call with n requests needs: for their entries, then a status of each, then communicators.
   static std::size_t scratch_size(int n) noexcept {
@@ -267,6 +274,7 @@ class Batch {
   RequestTable::Found* found_ = nullptr;
   RequestTable::Found one_{nullptr, 0};  // one request needs no scratch memory
   MPI_Status one_status_;
+  std::size_t taken_ = 0;  // bytes of scratch memory
   int n_ = 0;
   int shared_ = 0;
   std::uint32_t only_ = 0;  // communicator of the active requests, if they share one

@@ -131,25 +131,25 @@ __attribute__((always_inline)) inline bool complete_plain(CallNext call_next, Op
   asm volatile(".cfi_personality 0x1b, commlens_personality");
   if (__builtin_expect(!may_be_plain(current_thread, n, handles, statuses, ignore), 0)) return false;
   Thread& t = *current_thread;
-  auto* found = static_cast<RequestTable::Found*>(scratch(t, Batch::scratch_size(n)));
+  const bool is_wait = __builtin_constant_p(n) && n == 1;  // needs no scratch memory
+  RequestTable::Found one;
+  MPI_Status own;
+  auto* const found = is_wait ? &one : static_cast<RequestTable::Found*>(scratch(t, Batch::scratch_size(n)));
   if (__builtin_expect(found == nullptr, 0)) return false;
-  PlainRequests plain = find_plain(found, n, handles);
+  const PlainRequests plain = find_plain(found, n, handles);
   if (__builtin_expect(plain.comm == 0, 0)) return false;
   char* const frame = static_cast<char*>(__builtin_frame_address(0));
   const Site site = __builtin_expect(must_locate_calls, 0) ? known_path(t, caller, frame) : caller;
   const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
   CachedCall* const r = t.call_cache->find(site, CachedCall::subject_of(op, plain.comm), freed);
   if (__builtin_expect(r == nullptr, 0)) return false;
-  if (statuses == ignore && plain.receives()) statuses = reinterpret_cast<MPI_Status*>(found + n);
+  if (statuses == ignore && plain.receives()) statuses = is_wait ? &own : reinterpret_cast<MPI_Status*>(found + n);
+  const std::size_t taken = is_wait ? 0 : take_scratch(t);
   t.call_cache->look_ahead(*r);
   t.enter(frame);
   begin_call(t.current, plain.comm, time_stamp(), site, op, CurrentCall::index);
-  // MPI_Wait: while MPI waits, it may run another stack of this thread, whose calls use the same scratch memory.
-  const bool is_wait = __builtin_constant_p(n) && n == 1;
-  const RequestTable::Found one = plain.found[0];
   const int rc = call_next(statuses);
   const Ticks end = time_stamp();
-  if (is_wait) *(plain.found = found = static_cast<RequestTable::Found*>(t.scratch)) = one;
   if (__builtin_expect(rc == MPI_SUCCESS && r->region == t.region() && !t.is_due(end), 1)) {
     count_as<CachedCall::nothing>(t, *r, end);
   } else {
@@ -160,6 +160,7 @@ __attribute__((always_inline)) inline bool complete_plain(CallNext call_next, Op
   } else {
     fail_apart(t, found, n, handles, rc, statuses == ignore ? nullptr : statuses);
   }
+  if (!is_wait) give_scratch_back(t, found, taken);
   t.outermost = nullptr;
   *result = rc;
   return true;

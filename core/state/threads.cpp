@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "core/arena/arena.h"
 #include "core/base/locks.h"
@@ -289,10 +290,19 @@ void* grow_scratch(Thread& t, std::size_t bytes) noexcept {
   while (size < bytes) size *= 2;
   void* const memory = map_memory(size);
   if (memory == nullptr) return nullptr;
-  // Does not unmap the old memory: a call in progress on another stack of this thread may still use it.
+  if (t.scratch_bytes != 0) unmap_memory(t.scratch, t.scratch_bytes);
   t.scratch = memory;
   t.scratch_bytes = size;
   return memory;
+}
+
+// Another stack of the thread got memory of its own meanwhile.
+void keep_one_scratch(Thread& t, void* memory, std::size_t bytes) noexcept {
+  if (t.scratch_bytes < bytes) {
+    std::swap(t.scratch, memory);
+    std::swap(t.scratch_bytes, bytes);
+  }
+  if (bytes != 0) unmap_memory(memory, bytes);
 }
 
 Cell lost_calls() noexcept {

@@ -130,6 +130,33 @@ TEST(scratch_grows_and_stays_when_there_is_no_memory) {
   CHECK(scratch(t, 100'000) != nullptr);
 }
 
+// Calls of stacks that wait at the same time, and end in this order.
+TEST(calls_on_several_stacks_have_scratch_memory_of_their_own) {
+  Thread& t = this_thread();
+  struct Taken {
+    void* memory;
+    std::size_t bytes;
+  };
+  constexpr std::size_t wanted[] = {100, 100'000, 5000};
+  constexpr int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {0, 2, 1}};
+  for (const auto& order : orders) {
+    Taken calls[3];
+    for (int i = 0; i < 3; ++i) {
+      calls[i].memory = scratch(t, wanted[i]);
+      calls[i].bytes = take_scratch(t);
+      CHECK(calls[i].memory != nullptr && calls[i].bytes >= wanted[i]);
+      std::memset(calls[i].memory, i, wanted[i]);
+    }
+    for (const int i : order) {
+      for (std::size_t at = 0; at < wanted[i]; ++at) CHECK_EQ(int{static_cast<char*>(calls[i].memory)[at]}, i);
+      give_scratch_back(t, calls[i].memory, calls[i].bytes);
+      CHECK(t.scratch_bytes >= wanted[i]);
+    }
+    CHECK(t.scratch_bytes >= 100'000);
+    std::memset(scratch(t, 100'000), 3, 100'000);
+  }
+}
+
 TEST(complete_requests_may_belong_to_any_of_their_communicators_until_none_is_out) {
   CompleteRequests complete{};
   for (const std::uint32_t comm : {5u, 9u, 5u}) complete.add(comm);
