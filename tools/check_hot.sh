@@ -44,6 +44,8 @@ allowed=(
   Thread::encloses Thread::is_mapped
   # Rare: the first call of an entry, a thread or a key; a longer array or more requests than ever before.
   commlens_bind commlens_bind_fortran enter_thread add_cell grow_scratch RequestTable::open_level
+  # Rare: another stack of the thread got scratch memory of its own while MPI waited.
+  keep_one_scratch
   # Rare: the first completion call for this set of communicators.
   Registry::set_of
   # Creation and freeing of persistent requests.
