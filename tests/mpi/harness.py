@@ -436,7 +436,12 @@ def launch_once(
         result = _launch(command, env, timeout, cwd, profile)
         if result is None or (result.rc >= 0 and not called_unloaded(result)):
             break
-        warnings.warn(f"Open MPI crashed, exit code {result.rc}, repeated: {' '.join(command)}", stacklevel=3)
+        what = (
+            f"launcher died of signal {-result.rc}"
+            if result.rc < 0
+            else "Open MPI called what it had unloaded"
+        )
+        warnings.warn(f"{what}, repeated: {' '.join(command)}", stacklevel=3)
         profile.unlink(missing_ok=True)
         shutil.rmtree(profile.with_suffix(".commlens"), ignore_errors=True)
     return result
