@@ -430,31 +430,30 @@ def launch_once(
     """Run `command` once; return None if it had to be killed.
 
     Open MPI's launcher crashes in about 1 of 200 launches in which a rank calls MPI_Abort, also without commlens. commlens
-    is not loaded into the launcher. Such a launch is repeated, and so is one that ended as CALLED_UNLOADED says.
+    is not loaded into the launcher. Such a launch is repeated, and so is one that ended as _CALLED_UNLOADED says.
     """
     for _ in range(3):
         result = _launch(command, env, timeout, cwd, profile)
-        if result is None or (result.rc >= 0 and not called_unloaded(result)):
+        fault = "" if result is None else _fault_of_open_mpi(result)
+        if not fault:
             break
-        what = (
-            f"launcher died of signal {-result.rc}"
-            if result.rc < 0
-            else "Open MPI called what it had unloaded"
-        )
-        warnings.warn(f"{what}, repeated: {' '.join(command)}", stacklevel=3)
+        warnings.warn(f"{fault}, repeated: {' '.join(command)}", stacklevel=3)
         profile.unlink(missing_ok=True)
         shutil.rmtree(profile.with_suffix(".commlens"), ignore_errors=True)
     return result
 
 
-CALLED_UNLOADED = re.compile(r"Failing at address: 0x[0-9a-f]+6f0$", re.MULTILINE)
-"""What Open MPI 4.1.4 prints when its progress thread calls process_event() of mca_pmix_ext3x.so, at 0x56f0, after
-MPI_Finalize has unloaded that library: for an event of PMIx that came late. commlens has no part in it."""
+_CALLED_UNLOADED = re.compile(r"Failing at address: 0x[0-9a-f]+6f0$", re.MULTILINE)
+"""Open MPI 4.1.4: its progress thread calls process_event() of mca_pmix_ext3x.so, at 0x56f0, after MPI_Finalize has unloaded
+that library, for an event of PMIx that came late. commlens has no part in it."""
 
 
-def called_unloaded(result: Result) -> bool:
-    """Return whether a launch ended as CALLED_UNLOADED says."""
-    return result.rc == 128 + signal.SIGSEGV and CALLED_UNLOADED.search(result.stderr) is not None
+def _fault_of_open_mpi(result: Result) -> str:
+    """Return how Open MPI itself has ended a launch, or an empty text."""
+    if result.rc < 0:
+        return f"launcher died of signal {-result.rc}"
+    is_called = result.rc == 139 and _CALLED_UNLOADED.search(result.stderr)
+    return "Open MPI called what it had unloaded" if is_called else ""
 
 
 def _launch(
