@@ -249,7 +249,7 @@ inline void* scratch(Thread& t, std::size_t bytes) noexcept {
   return __builtin_expect(bytes <= t.scratch_bytes, 1) ? t.scratch : grow_scratch(t, bytes);
 }
 // Takes the scratch memory for a call, and returns its size: while MPI waits, it may run another stack of this thread,
-// whose calls then use other memory.  Who never gives it back, because an error handler has left the call, loses it
+// whose calls then use other memory.  A call that an error handler leaves does not give it back: the memory is lost
 // (decision 50).
 inline std::size_t take_scratch(Thread& t) noexcept { return std::exchange(t.scratch_bytes, 0); }
 void keep_one_scratch(Thread& t, void* memory, std::size_t bytes) noexcept;  // cold

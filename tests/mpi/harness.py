@@ -445,7 +445,7 @@ def launch_once(
 
 _CALLED_UNLOADED = re.compile(r"Failing at address: 0x[0-9a-f]+6f0$", re.MULTILINE)
 """Open MPI 4.1.4: its progress thread calls process_event() of mca_pmix_ext3x.so, at 0x56f0, after MPI_Finalize has unloaded
-that library, for an event of PMIx that came late. commlens has no part in it."""
+that library, for an event of PMIx that came late. commlens has no thread there."""
 
 
 def _fault_of_open_mpi(result: Result) -> str:

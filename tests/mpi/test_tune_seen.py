@@ -58,7 +58,7 @@ def test_an_application_that_fails_is_named(
     case = Case(1, "W0.0", "alltoall", 2, 6, 32)
     chosen = [Choice(case, Candidate(2, "pairwise"), 2.0, 1.0, -0.5, -0.6, -0.4, 9)]
     prepared(mpi, monkeypatch, tmp_path)
-    # Hydra dies of SIGPIPE, also without commlens, if the program ends while it still talks to its proxy.
+    # Hydra may die of SIGPIPE if the program ends at once, while it still talks to its proxy.
     fails = tmp_path / "fails"
     fails.write_text("#!/bin/sh\nsleep 0.5\nexit 1\n")
     fails.chmod(0o755)
