@@ -6,17 +6,16 @@ from __future__ import annotations
 import shutil
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 
-import numpy as np
-from bench.peers import applications, build, correct, cost, features, places, state
+from bench.peers import applications, build, correct, cost, features, losses, places, state
 from bench.peers.correct import RANDOM
+from bench.peers.losses import Losses, beside, estimated
 from bench.peers.results import Record, Store, of_one_version
 from bench.peers.tools import BY_NAME, COMMLENS, CONFIGURATIONS, MPIS, PEERS, UNTRIED
 from overhead_page import added_bytes, around, number, table
 
-from commlens.overhead.estimate import FEWEST, Estimate, estimate
+from commlens.overhead.estimate import FEWEST, Estimate
 from commlens.overhead.legs import BASELINE
 from commlens.render.units import bytes_text
 
@@ -259,24 +258,6 @@ def features_table() -> list[str]:
 # ---- costs ----
 
 
-class Losses:
-    """Collects where another tool costs less than commlens."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.compared = 0
-
-    def note(self, what: str, values: Mapping[str, float], text: Callable[[float], str]) -> None:
-        """Compare the costs of all tools in one row."""
-        others = {name: value for name, value in values.items() if name != COMMLENS}
-        if COMMLENS not in values or not others:
-            return
-        self.compared += 1
-        best = min(others, key=lambda name: others[name])
-        if others[best] < values[COMMLENS]:
-            self.lines.append(f"- {what}: {best} {text(others[best])}, commlens {text(values[COMMLENS])}")
-
-
 def bold_best(values: Mapping[str, float], texts: Mapping[str, str], names: Sequence[str]) -> list[str]:
     """Return the cells of a row, the smallest value in bold."""
     best = min(values.values(), default=None)
@@ -286,7 +267,7 @@ def bold_best(values: Mapping[str, float], texts: Mapping[str, str], names: Sequ
     ]
 
 
-def instructions(losses: Losses) -> list[str]:
+def instructions(cheaper: Losses) -> list[str]:
     """Return the instructions that each tool adds to a call."""
     lines: list[str] = []
     for mpi, title in MPIS.items():
@@ -302,9 +283,9 @@ def instructions(losses: Losses) -> list[str]:
             added = {name: counts[name][call, n] - alone for name in names if (call, n) in counts[name]}
             texts = {name: number(value, 0) for name, value in added.items()}
             rows.append((call, f"{n:,}", number(alone, 0), *bold_best(added, texts, names)))
-            losses.note(
-                f"instructions, {call}, {n:,} communicators, {title}", added, lambda value: number(value, 0)
-            )
+            more = {name: [added[COMMLENS] - value] for name, value in added.items() if COMMLENS in added}
+            where = f"{call}, {n:,} communicators, {title}"
+            cheaper.note(losses.INSTRUCTIONS, mpi, call, where, added, more, lambda value: number(value, 0))
         lines += [f"**{title}**", "", *table(("call", "communicators", "alone", *names), rows, 1)]
         lines += failed_lines((name, of[name]["failure"], of[name]["command"]) for name in names)
     return lines or NOTHING
@@ -316,17 +297,12 @@ def failed_lines(found: Iterable[tuple[str, str, str]]) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-@cache
-def _estimate(values: tuple[float, ...]) -> Estimate:
-    return estimate(values, np.random.default_rng(1))
-
-
-def calls(losses: Losses) -> list[str]:
+def calls(cheaper: Losses) -> list[str]:
     """Return the nanoseconds that each tool adds to a call."""
     lines: list[str] = []
     for mpi, title in MPIS.items():
         records = of_one_version([record for record in Store(cost.CALLS) if record["key"][0] == mpi])
-        added: dict[tuple[str, int], dict[str, list[float]]] = {}
+        added: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
         alone: dict[tuple[str, int], list[float]] = {}
         failed: dict[str, tuple[str, str, str]] = {}
         for record in records:
@@ -338,19 +314,26 @@ def calls(losses: Losses) -> list[str]:
                     if name == BASELINE:
                         alone.setdefault((row, n), []).append(ns)
                     elif (row, n) in base and n:
-                        added.setdefault((row, n), {}).setdefault(name, []).append(ns - base[row, n])
+                        of = added.setdefault((row, n), {}).setdefault(name, {})
+                        of[record["key"][-1]] = ns - base[row, n]
         if not added or len(records) < FEWEST:
             continue
         names = in_order(name for of in added.values() for name in of)
         rows = []
-        for (row, n), of in added.items():
-            found = {name: _estimate(tuple(values)) for name, values in of.items()}
+        for (row, n), by_tool in added.items():
+            found = {name: estimated(tuple(of.values())) for name, of in by_tool.items()}
             texts = {name: around(one, 1) for name, one in found.items()}
             values = {name: one.value for name, one in found.items()}
             rows.append(
                 (row, f"{n:,}", number(statistics.median(alone[row, n])), *bold_best(values, texts, names))
             )
-            losses.note(f"ns, {row}, {n:,} communicators, {title}", values, number)
+            own = by_tool.get(COMMLENS, {})
+            more = {
+                name: [own[key] - value for key, value in of.items() if key in own]
+                for name, of in by_tool.items()
+            }
+            call, where = row.split(",")[0], f"{row}, {n:,} communicators, {title}"
+            cheaper.note(losses.NS, mpi, call, where, values, more, number)
         lines += [f"**{title}**, {len(records)} rounds", ""]
         lines += table(("call", "communicators", "alone, ns", *(f"{name} adds" for name in names)), rows, 1)
         lines += failed_lines(failed.values())
@@ -415,7 +398,7 @@ def costs_of(
                 added = tuple(after / before - 1 for before, after in pairs[name] if before)
             else:
                 added = tuple(after - (0 if plain_number else before) for before, after in pairs[name])
-            one = _estimate(added)
+            one = estimated(added)
             values[name], texts[name] = one.value, text(one)
         if name in broken:
             texts[name] = f"{texts.get(name, '')} failed {broken[name][0]} times".strip()
@@ -427,7 +410,7 @@ def cost_table(
     what: str,
     title: str,
     text: Text,
-    losses: Losses,
+    cheaper: Losses,
     *,
     relative: bool = False,
     plain_number: bool = False,
@@ -460,9 +443,13 @@ def cost_table(
             before = [pair[0] for pair in next(iter(pairs.values()), [])]
             base = [] if plain_number else [base_text(what, statistics.median(before)) if before else ""]
             rows.append((code(program), ranks, str(len(records)), *base, *bold_best(values, texts, names)))
-            losses.note(
-                f"{title}, {program}, {ranks_text(ranks)}, {mpi_title}",
+            cheaper.note(
+                title,
+                mpi,
+                program.split()[0],
+                f"{code(program)}, {ranks_text(ranks)}, {mpi_title}",
                 values,
+                beside(records, what, relative=relative),
                 lambda value: text(Estimate(value, float("nan"), float("nan"), 1, None)),
             )
         if rows:
@@ -509,39 +496,31 @@ def failed_runs(part: str) -> list[str]:
 
 def write(target: Path) -> None:
     """Write the page."""
-    losses = Losses()
+    cheaper = Losses()
     parts: dict[str, list[str]] = {
         "PARTS": state.head([part for part in ALL if part != build.PART]) or NOTHING,
         "TOOLS": tools(),
         "APPLICATIONS": applications_table(),
         "CORRECT": [*facts(correct.PART), *(line for mpi in MPIS for line in correct_of(mpi))] or NOTHING,
         "FEATURES": [*facts(features.PART), *features_table()],
-        "INSTRUCTIONS": [*facts(cost.INSTRUCTIONS), *instructions(losses)],
-        "CALLS": [*facts(cost.CALLS), *calls(losses)],
+        "INSTRUCTIONS": [*facts(cost.INSTRUCTIONS), *instructions(cheaper)],
+        "CALLS": [*facts(cost.CALLS), *calls(cheaper)],
         "FINALIZE": [
             *facts(cost.FINALIZE),
-            *cost_table(
-                cost.FINALIZE, "finalize_ns", "milliseconds added to MPI_Finalize", milliseconds, losses
-            ),
+            *cost_table(cost.FINALIZE, "finalize_ns", losses.FINALIZE, milliseconds, cheaper),
         ],
-        "MEMORY": cost_table(cost.FINALIZE, "memory_bytes", "memory added to a process", added_bytes, losses),
+        "MEMORY": cost_table(cost.FINALIZE, "memory_bytes", losses.MEMORY, added_bytes, cheaper),
         "OUTPUT": cost_table(
-            cost.FINALIZE, "output_bytes", "bytes of output", median_bytes, losses, plain_number=True
+            cost.FINALIZE, "output_bytes", losses.OUTPUT, median_bytes, cheaper, plain_number=True
         ),
         "FAILED_FINALIZE": failed_runs(cost.FINALIZE),
         "OVERHEAD": facts(cost.OVERHEAD),
-        "NET": cost_table(cost.OVERHEAD, "net_ns", "net, added share", percent, losses, relative=True),
-        "HOOK": cost_table(cost.OVERHEAD, "hook_ns", "hook, milliseconds added", milliseconds, losses),
-        "WRAP": cost_table(cost.OVERHEAD, "wrap_ns", "wrap, milliseconds added", milliseconds, losses),
+        "NET": cost_table(cost.OVERHEAD, "net_ns", losses.NET, percent, cheaper, relative=True),
+        "HOOK": cost_table(cost.OVERHEAD, "hook_ns", losses.HOOK, milliseconds, cheaper),
+        "WRAP": cost_table(cost.OVERHEAD, "wrap_ns", losses.WRAP, milliseconds, cheaper),
         "FAILED_OVERHEAD": failed_runs(cost.OVERHEAD),
     }
-    found = [
-        f"In {len(losses.lines)} of {losses.compared} comparisons above another tool costs less than commlens:",
-        "",
-        *losses.lines,
-        "",
-    ]
-    parts["LOSSES"] = found if losses.lines else [f"In none of {losses.compared} comparisons.", ""]
+    parts["LOSSES"] = cheaper.lines()  # when all tables are made
     text = TEMPLATE.read_text(encoding="utf-8")
     for name, lines in parts.items():
         text = text.replace(f"@{name}@", "\n".join(lines).rstrip())

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where another tool costs less than commlens, and what that tool does less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from bench.peers import correct, cost
+from bench.peers.results import Record, Store
+from bench.peers.tools import COMMLENS, CONFIGURATIONS
+from overhead_page import table
+
+from commlens.overhead.estimate import FEWEST, Estimate, estimate
+from commlens.overhead.legs import BASELINE
+
+NET, HOOK, WRAP = "net, added share", "hook, milliseconds added", "wrap, milliseconds added"
+FINALIZE, MEMORY, OUTPUT = (
+    "milliseconds added to MPI_Finalize",
+    "memory added to a process",
+    "bytes of output",
+)
+INSTRUCTIONS, NS = "instructions", "ns"
+COLUMNS = (INSTRUCTIONS, NS, FINALIZE, MEMORY, OUTPUT, NET, HOOK, WRAP)
+
+BY_PROCEDURE = "It adds up by procedure: there are no communicators that the ranks have to agree on."
+NO_COMMS = "It has no communicators."
+FEWER_TABLES = "It has neither call sites nor pairs of ranks nor slices of time."
+REASONS: Mapping[tuple[str, str], str] = {
+    (FINALIZE, "mpiP -k 0"): BY_PROCEDURE,
+    (FINALIZE, "Caliper mpi-report"): BY_PROCEDURE,
+    (FINALIZE, "Caliper messages"): "Each rank writes a file of its own; nothing is put together.",
+    (FINALIZE, "IPM"): BY_PROCEDURE,
+    (MEMORY, "IPM"): NO_COMMS,
+    (MEMORY, "Caliper mpi-report"): NO_COMMS,
+    (MEMORY, "mpiP -k 0"): NO_COMMS,
+    (MEMORY, "mpisee"): FEWER_TABLES,
+    (MEMORY, "Caliper messages"): "It has neither call sites nor pairs of ranks, and puts nothing together.",
+    (OUTPUT, "mpisee"): FEWER_TABLES,
+    (OUTPUT, "mpiP"): "A text, without communicators and pairs of ranks.",
+    (OUTPUT, "mpiP -k 0"): "A text of sums by procedure.",
+    (OUTPUT, "Caliper mpi-report"): "A text of sums by procedure, over all ranks.",
+    (OUTPUT, "Caliper messages"): "It has neither call sites nor pairs of ranks nor slices of time.",
+    (OUTPUT, "IPM"): NO_COMMS,
+    (HOOK, "mpiP -k 0"): BY_PROCEDURE,
+    (HOOK, "Caliper mpi-report"): BY_PROCEDURE,
+    (HOOK, "Caliper messages"): "Each rank writes a file of its own; nothing is put together.",
+    (HOOK, "IPM"): BY_PROCEDURE,
+}
+"""By column and tool: what the tool does less, which its documentation or its output shows."""
+UNKNOWN = "**none is known**"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A row of the page in which another tool costs less.
+
+    Attributes
+    ----------
+    column, tool, reason : str
+    other, own : float
+        What that tool and commlens cost.
+    text : callable
+        Shows such a number.
+    where : str
+        Program or call, ranks or communicators, MPI library.
+    """
+
+    column: str
+    tool: str
+    reason: str
+    other: float
+    own: float
+    text: Callable[[float], str]
+    where: str
+
+
+@cache
+def estimated(values: tuple[float, ...]) -> Estimate:
+    """Return the estimate of differences, one for each round."""
+    return estimate(values, np.random.default_rng(1))
+
+
+def is_more(differences: Sequence[float]) -> bool:
+    """Return whether a cost is more than another, given the differences of the rounds.
+
+    That of few rounds is if it is in all of them.
+
+    >>> is_more([1.0]), is_more([1.0, -1.0]), is_more([0.0])
+    (True, False, False)
+    """
+    if len(differences) < FEWEST or len(set(differences)) == 1:
+        return bool(differences) and min(differences) > 0
+    found = estimated(tuple(differences))
+    return found.value > 0 and found.is_resolved
+
+
+def beside(records: Iterable[Record], what: str, *, relative: bool = False) -> dict[str, list[float]]:
+    """Return for each other tool what commlens costs more in each round that both end: a share of the run alone, or a number."""
+    found: dict[str, list[float]] = {}
+    for record in records:
+        of = {run["tool"]: run[what] for run in record["runs"] if not run["failure"]}
+        if COMMLENS not in of or (relative and not of.get(BASELINE)):
+            continue
+        for tool, value in of.items():
+            if tool not in (COMMLENS, BASELINE):
+                unit = of[BASELINE] if relative else 1
+                found.setdefault(tool, []).append((of[COMMLENS] - value) / unit)
+    return found
+
+
+def uncounted(mpi: str, tool: str, program: str) -> list[str]:
+    """Return the procedures of a program that a tool does not count, as part "correct" found."""
+    peer = next((one.peer for one in CONFIGURATIONS if one.name == tool), None)
+    for one in CONFIGURATIONS:
+        record = (
+            Store(correct.PART).get(mpi, one.name, program) if one.peer == peer and one.for_counts else None
+        )
+        if record is not None:
+            return sorted(record.get("missing", ()))
+    return []
+
+
+def adds_nothing(mpi: str, tool: str, call: str) -> bool:
+    """Return whether a tool adds no instruction to a call, so does not count it."""
+    of = {
+        name: {row: count for row, n, count in record["counts"] if n == 1}
+        for name in (BASELINE, tool)
+        if (record := Store(cost.INSTRUCTIONS).get(mpi, name)) is not None
+    }
+    alone, own = of.get(BASELINE, {}).get(call), of.get(tool, {}).get(call)
+    return alone is not None and own is not None and own <= alone
+
+
+class Losses:
+    """Collects the rows in which another tool costs less.
+
+    Attributes
+    ----------
+    found : list of Loss
+    compared : int
+        Pairs of commlens and another tool in a row.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[Loss] = []
+        self.compared = 0
+
+    def note(
+        self,
+        column: str,
+        mpi: str,
+        what: str,
+        where: str,
+        values: Mapping[str, float],
+        differences: Mapping[str, Sequence[float]],
+        text: Callable[[float], str],
+    ) -> None:
+        """Compare the costs of commlens and each other tool in a row.
+
+        what : the program or call of the row, by which the other parts know it
+        differences : of commlens and another tool, in each round
+        """
+        for tool, of in differences.items():
+            if tool == COMMLENS or not of:
+                continue
+            if column in (INSTRUCTIONS, NS) and adds_nothing(mpi, tool, what):
+                continue
+            self.compared += 1
+            if is_more(of):
+                missing = uncounted(mpi, tool, what) if column == NET else []
+                reason = (
+                    f"It does not count {', '.join(f'`{op}`' for op in missing)}."
+                    if missing
+                    else REASONS.get((column, tool), UNKNOWN)
+                )
+                self.found.append(Loss(column, tool, reason, values[tool], values[COMMLENS], text, where))
+
+    def lines(self) -> list[str]:
+        """Return the text of the page."""
+        if not self.found:
+            return [f"In none of {self.compared:,} comparisons.", ""]
+        groups: dict[tuple[int, str, str], list[Loss]] = {}
+        for loss in self.found:
+            groups.setdefault((COLUMNS.index(loss.column), loss.tool, loss.reason), []).append(loss)
+        rows = [
+            (
+                COLUMNS[column],
+                tool,
+                span(of, "other"),
+                span(of, "own"),
+                "; ".join(loss.where for loss in of),
+                reason,
+            )
+            for (column, tool, reason), of in sorted(groups.items(), key=lambda item: item[0])
+        ]
+        titles = ("cost", "tool", "costs", "commlens", "in", "what it does less")
+        return [
+            f"In {len(self.found):,} of {self.compared:,} comparisons of commlens with another tool:",
+            "",
+            *table(titles, rows, 6),
+        ]
+
+
+def span(losses: Sequence[Loss], what: str) -> str:
+    """Return the least and the most of a number of some rows."""
+    values = [getattr(loss, what) for loss in losses]
+    texts = [losses[0].text(value) for value in (min(values), max(values))]
+    return " to ".join(dict.fromkeys(texts))
