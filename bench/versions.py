@@ -4,8 +4,8 @@
     .venv/bin/python bench/versions.py OLD                       # OLD: build/release of another checkout
     .venv/bin/python bench/versions.py OLD --minutes 15 --to docs/evidence/versions.md
 
-Each round runs every program without commlens, with the old build and with this one, in random order; so many rounds are run as
-time allows, at least six.  The method is that of `commlens overhead`: differences within rounds, their Hodges-Lehmann estimate and
+Each round runs every program without commlens, with the old build, with this one, and with a wrapper that does the least that a
+profiler can do, in random order; so many rounds are run as time allows, at least six.  The method is that of `commlens overhead`: differences within rounds, their Hodges-Lehmann estimate and
 its 95 % interval.
 """
 
@@ -16,9 +16,10 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from typing import NamedTuple
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("", "python")]
 
 from bench.apps import PROGRAMS, build  # noqa: E402
-from run import ENVIRONMENT, RUNNER, machine  # noqa: E402
+from run import ENVIRONMENT, HERE, RUNNER, machine  # noqa: E402
 
 from commlens.base.errors import CommlensError  # noqa: E402
 from commlens.overhead.estimate import Cost, Estimate, costs  # noqa: E402
@@ -34,7 +35,7 @@ from commlens.overhead.legs import OUTPUT, Tool, find_stopwatch, split  # noqa: 
 from commlens.overhead.measure import Run, rounds  # noqa: E402
 from commlens.render.units import bytes_text  # noqa: E402
 
-BEFORE, NOW = "before", "now"
+BEFORE, NOW, LEAST_WORK = "before", "now", "least"
 LEAST = 6
 """Rounds: fewer give no interval."""
 
@@ -86,6 +87,15 @@ def tool(name: str, build_folder: Path) -> Tool:
     return Tool(name, wrapper=(str(runner),), variables={"COMMLENS_OUTPUT": f"{OUTPUT}/profile.db"})
 
 
+def least_work(mpi: str, folder: Path) -> Tool:
+    """Compile the wrapper that counts calls and looks at the clock only in those that can wait."""
+    library = folder / f"minimal-{mpi}.so"
+    source = HERE / "tools" / "minimal.c"
+    command = [f"mpicc.{mpi}", "-O2", "-shared", "-fPIC", "-DONLY_WAITING", "-o", str(library), str(source)]
+    subprocess.run(command, check=True)
+    return Tool(LEAST_WORK, library=str(library))
+
+
 def commit(build_folder: Path) -> str:
     """Return the commit of the checkout that a build is of."""
     done = subprocess.run(
@@ -98,16 +108,21 @@ def commit(build_folder: Path) -> str:
     return done.stdout.strip() or str(build_folder)
 
 
-def measure(all_cases: Sequence[Case], tools: Sequence[Tool], seconds: float) -> dict[Case, list[Run]]:
-    """Run the cases in turns, a round of each, until the time is over; returns their runs."""
+def measure(
+    all_cases: Sequence[Case], tools_of: Mapping[str, Sequence[Tool]], seconds: float
+) -> dict[Case, list[Run]]:
+    """Run the cases in turns, a round of each, until the time is over; returns their runs.
+
+    tools_of : the tools for programs of each MPI library
+    """
     stopwatch = find_stopwatch()
     under_way: dict[Case, Iterator[Run]] = {
-        case: rounds(tools, split(case.launch), stopwatch, 1000, 1) for case in all_cases
+        case: rounds(tools_of[case.mpi], split(case.launch), stopwatch, 1000, 1) for case in all_cases
     }
     found: dict[Case, list[Run]] = defaultdict(list)
     broken: list[Case] = []  # a run without a tool failed
     end = time.monotonic() + seconds
-    each = len(tools) + 1
+    each = max(map(len, tools_of.values())) + 1
     for number in range(1001):
         if number > LEAST and time.monotonic() > end:
             break
@@ -150,21 +165,21 @@ def mebibytes(value: float) -> str:
 
 
 def lines(case: Case, runs: Sequence[Run]) -> list[list[str]]:
-    """Return the rows of a case: what is compared, without commlens, before and now."""
+    """Return the rows of a case: what is compared, without commlens, before, now and the least."""
     by_tool = {cost.tool: cost for cost in costs(runs)}
-    alone, both = by_tool["baseline"], (by_tool[BEFORE], by_tool[NOW])
+    alone, shown_tools = by_tool["baseline"], [by_tool[name] for name in (BEFORE, NOW, LEAST_WORK)]
     name = [f"`{case.command}`", str(case.ranks), str(alone.runs)]
     found = []
     if case.command in CALLS:
-        shown = [interval(lambda cost: cost.ratio, cost, percent) for cost in both]
+        shown = [interval(lambda cost: cost.ratio, cost, percent) for cost in shown_tools]
         found.append([*name, "between MPI_Init and MPI_Finalize", f"{alone.net_ns / 1e6:,.0f} ms", *shown])
         return found
-    shown = [interval(lambda cost: cost.hook, cost, milliseconds) for cost in both]
+    shown = [interval(lambda cost: cost.hook, cost, milliseconds) for cost in shown_tools]
     found.append([*name, "in MPI_Init and MPI_Finalize", f"{alone.hook_ns / 1e6:,.1f} ms", *shown])
     if case.command == SMALL:
-        shown = [interval(lambda cost: cost.memory, cost, mebibytes) for cost in both]
+        shown = [interval(lambda cost: cost.memory, cost, mebibytes) for cost in shown_tools]
         found.append([*name, "memory (VmHWM)", bytes_text(round(alone.memory_bytes)), *shown])
-        found.append([*name, "output", "–", *(bytes_text(round(cost.output_bytes)) for cost in both)])
+        found.append([*name, "output", "–", *(bytes_text(round(cost.output_bytes)) for cost in shown_tools)])
     return found
 
 
@@ -174,7 +189,8 @@ PAGE = """\
     .venv/bin/python bench/versions.py OLD {options}
 
 OLD is the folder `build/release` of a checkout of {before}. Each round runs a program without commlens, with the old build and with
-the one of {now}, in random order. Shown is what is added: the Hodges-Lehmann estimate of the differences within rounds, and
+the one of {now}, and with a wrapper that does the least that a profiler can do, in random order: it counts each call, and looks at
+the clock twice in calls that can wait ([minimal.c](../../bench/tools/minimal.c)). Shown is what is added: the Hodges-Lehmann estimate of the differences within rounds, and
 its 95 % interval. [The guide](../guide/overhead.md) has the method, [bench/apps](../../bench/README.md#programs) the programs.
 
 Machine: {machine}.
@@ -190,8 +206,8 @@ def page(found: dict[Case, list[Run]], before: Path, options: Sequence[str], mac
         rows = list(chain.from_iterable(lines(case, runs) for case, runs in found.items() if case.mpi == mpi))
         if rows:
             text += (
-                f"\n## {title}\n\n| program | ranks | rounds | what | without | before | now |\n"
-                "|---|--:|--:|---|--:|--:|--:|\n"
+                f"\n## {title}\n\n| program | ranks | rounds | what | without | before | now | the least |\n"
+                "|---|--:|--:|---|--:|--:|--:|--:|\n"
             )
             text += "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return text
@@ -214,9 +230,14 @@ def main() -> None:
         for case in cases(given.mpi or ["openmpi", "mpich"])
         if given.only is None or any(part in case.command for part in given.only)
     ]
-    tools = [tool(BEFORE, given.old), tool(NOW, RUNNER.parents[1])]
     before = machine()  # the load is that at the beginning
-    text = page(measure(chosen, tools, 60 * given.minutes), given.old, sys.argv[2:], before)
+    with tempfile.TemporaryDirectory(prefix="versions-") as name:
+        tools = {
+            mpi: [tool(BEFORE, given.old), tool(NOW, RUNNER.parents[1]), least_work(mpi, Path(name))]
+            for mpi in {case.mpi for case in chosen}
+        }
+        found = measure(chosen, tools, 60 * given.minutes)
+    text = page(found, given.old, sys.argv[2:], before)
     print(text)
     if given.to:
         given.to.write_text(text)
