@@ -48,9 +48,16 @@ REASONS: Mapping[tuple[str, str], str] = {
     (HOOK, "Caliper mpi-report"): BY_PROCEDURE,
     (HOOK, "Caliper messages"): "Each rank writes a file of its own; nothing is put together.",
     (HOOK, "IPM"): BY_PROCEDURE,
+    (HOOK, "mpiP"): BY_PROCEDURE,
 }
 """By column and tool: what the tool does less, which its documentation or its output shows."""
-UNKNOWN = "**none is known**"
+UNKNOWN = "**not known**"
+WITHOUT_COMMS = ("mpiP", "mpiP -k 0", "Caliper mpi-report", "IPM")
+"""Tools that do nothing where a communicator is made."""
+MAKE_COMMS = ("amr", "comm_churn")
+"""Programs whose time is that of making communicators."""
+SHOWN = 4
+"""Of the rows of a group; the number of the others is said."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,26 @@ def uncounted(mpi: str, tool: str, program: str) -> list[str]:
     return []
 
 
+def reason_of(column: str, mpi: str, tool: str, what: str) -> str:
+    """Return what a tool does less in a program or call."""
+    if column == NET and what in MAKE_COMMS and tool in WITHOUT_COMMS:
+        return NO_COMMS
+    missing = uncounted(mpi, tool, what) if column == NET else []
+    if missing:
+        return f"It does not count {', '.join(f'`{op}`' for op in missing)}."
+    return REASONS.get((column, tool), UNKNOWN)
+
+
+def shortened(rows: Sequence[str]) -> str:
+    """Return the first of some rows, and how many there are besides.
+
+    >>> shortened(["a", "b"]), shortened(["a", "b", "c", "d", "e", "f"])
+    ('a; b', 'a; b; c; d; and 2 more')
+    """
+    more = [f"and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
+    return "; ".join([*rows[:SHOWN], *more])
+
+
 def adds_nothing(mpi: str, tool: str, call: str) -> bool:
     """Return whether a tool adds no instruction to a call, so does not count it."""
     of = {
@@ -170,12 +197,7 @@ class Losses:
                 continue
             self.compared += 1
             if is_more(of):
-                missing = uncounted(mpi, tool, what) if column == NET else []
-                reason = (
-                    f"It does not count {', '.join(f'`{op}`' for op in missing)}."
-                    if missing
-                    else REASONS.get((column, tool), UNKNOWN)
-                )
+                reason = reason_of(column, mpi, tool, what)
                 self.found.append(Loss(column, tool, reason, values[tool], values[COMMLENS], text, where))
 
     def lines(self) -> list[str]:
@@ -191,7 +213,7 @@ class Losses:
                 tool,
                 span(of, "other"),
                 span(of, "own"),
-                "; ".join(loss.where for loss in of),
+                shortened([loss.where for loss in of]),
                 reason,
             )
             for (column, tool, reason), of in sorted(groups.items(), key=lambda item: item[0])

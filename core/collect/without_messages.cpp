@@ -8,6 +8,7 @@
 #include "core/base/say.h"
 #include "core/base/wire.h"
 #include "core/collect/package.h"
+#include "core/collect/part.h"
 #include "core/profile/profile.h"
 
 namespace commlens {
@@ -57,18 +58,36 @@ bool collect_alone(Contribution own, int ranks) {
   return is_whole && write_file(own.destination, ranks, profile, phases);
 }
 
-OwnPart put_part(Contribution own, int rank, int ranks, out::Parts& parts) {
+OwnPart put_part(Contribution own, int rank, int ranks, std::uint64_t launch, out::Parts& parts) {
   OwnPart part;
   part.rank = rank;
   part.ranks = ranks;
+  PartHead head{rank, ranks, launch, 0, 0, 0, {}, own.destination.name, own.destination.meta};
+  if (own.counted) {
+    const RankFacts& facts = own.counted->facts;
+    head.world = facts.world;
+    head.pid = facts.pid;
+    head.app_ns = facts.app_ns;
+    head.node = facts.node;
+  }
   part.package = package(own, ranks);
   part.phases = {own.begin, own.clock()};
   part.phases.clock = own.clock;
   part.destination = std::move(own.destination);
   if (rank == 0) parts.put_orders(written(part.destination));
-  part.is_there = parts.put(rank, part.package);
+  part.is_there = parts.put(rank, part_of(head, part.package));
   return part;
 }
+
+namespace {
+
+// Adds the part of another rank to a profile.  Returns false if there is none, or if it is damaged.
+bool add_part(const std::optional<std::vector<char>>& bytes, Profile& profile) {
+  const std::optional<Part> part = bytes ? read_part(bytes->data(), bytes->size()) : std::nullopt;
+  return part && profile.add(part->package, part->bytes);
+}
+
+}  // namespace
 
 bool merge_parts(OwnPart own, out::Parts& parts) {
   const bool is_last = parts.claim(own.ranks);
@@ -81,8 +100,9 @@ bool merge_parts(OwnPart own, out::Parts& parts) {
   Profile profile;
   bool is_some_part_left = false;
   for (int rank = 0; rank < own.ranks; ++rank) {
-    const std::optional<std::vector<char>> part = rank == own.rank ? std::move(own.package) : parts.get(rank);
-    if (part && profile.add(part->data(), part->size())) continue;
+    const bool is_own = rank == own.rank;
+    const std::optional<std::vector<char>> part = is_own ? std::move(own.package) : parts.get(rank);
+    if (is_own ? profile.add(part->data(), part->size()) : add_part(part, profile)) continue;
     // A rank without a part has kept its counters on its node.
     const bool is_left = !part || !part->empty();
     say("the data of rank %d is missing; the profile contains the others%s%s", rank,

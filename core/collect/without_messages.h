@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/collect/collect.h"
@@ -23,8 +24,8 @@ struct OwnPart {
   bool is_there = false;  // the package is among the parts
 };
 
-// Stores the package of this rank; rank 0 also stores its orders for the profile.
-OwnPart put_part(Contribution own, int rank, int ranks, out::Parts& parts);
+// Stores the part of this rank; rank 0 also stores its orders for the profile.  launch: as in PartHead.
+OwnPart put_part(Contribution own, int rank, int ranks, std::uint64_t launch, out::Parts& parts);
 
 // On the rank that finds the parts of all ranks: merges them, writes the profile and returns true.  On other
 // ranks returns false: a later rank merges the parts.

@@ -13,6 +13,7 @@
 #include "core/job/counting.h"
 #include "core/job/crash_copy.h"
 #include "core/job/job.h"
+#include "core/process/symbols.h"
 #include "core/state/regions.h"
 #include "include/commlens/commlens.h"
 
@@ -66,12 +67,10 @@ inline Called ended(const char* name) noexcept { return name == nullptr ? Called
 
 void check_annotations() {
   const void* const begin = dlsym(RTLD_DEFAULT, "commlens_begin");
-  Dl_info theirs, ours;
-  if (begin == nullptr || dladdr(begin, &theirs) == 0 || dladdr(&state, &ours) == 0) return;
-  if (theirs.dli_fbase == ours.dli_fbase || launcher_rank() > 0) return;
+  if (begin == nullptr || !is_in_object(begin) || are_in_one_object(begin, &state) || launcher_rank() > 0) return;
   say("libcommlens.so is linked after %s, so regions bypass it. Link it first, or start the program with "
       "commlens-run",
-      theirs.dli_fname);
+      object_of(begin));
 }
 
 bool is_annotating() noexcept { return is_on(); }

@@ -224,15 +224,14 @@ __attribute__((constructor)) static void check_order() {
   remember_stderr();  // a program may close it, and reuse the descriptor, before it calls MPI
   if (is_static_library()) return measure_alone();  // the linker takes it only where calls lead to it
   check_annotations();
+  // dladdr() would compare all symbols of both objects.
   const void* const init = dlsym(RTLD_DEFAULT, "PMPI_Init");
-  Dl_info theirs, ours;
-  if (init == nullptr || dladdr(init, &theirs) == 0 || dladdr(commlens_slots, &ours) == 0) return;
-  if (theirs.dli_fbase == ours.dli_fbase) return;
+  if (init == nullptr || !is_in_object(init) || are_in_one_object(init, commlens_slots)) return;
   explained.store(true);
   if (launcher_rank() <= 0) {
     say("libcommlens.so is linked after the MPI library (%s), so calls bypass it: not profiling. Link it "
         "before the MPI library, or start the program with commlens-run",
-        theirs.dli_fname);
+        object_of(init));
   }
 }
 

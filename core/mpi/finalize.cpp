@@ -138,7 +138,7 @@ void collect_at_exit() noexcept try {
     return;
   }
   out::Parts parts = parts_of_job();
-  OwnPart part = put_part(std::move(own), job.rank, job.size, parts);
+  OwnPart part = put_part(std::move(own), job.rank, job.size, id_of_launch(), parts);
   const bool is_there = part.is_there;
   if (is_there) remove_arena();
   if (merge_parts(std::move(part), parts) && !is_there) remove_arena();

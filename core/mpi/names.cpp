@@ -28,8 +28,13 @@
 #include "core/base/processor.h"
 #include "core/mpi/static_definitions.h"
 #include "core/process/processes.h"
+#include "core/process/symbols.h"
 
 namespace commlens {
+
+// The linker defines it; a program without dynamic libraries has none.
+extern "C" __attribute__((weak, visibility("hidden"))) ElfW(Dyn) own_dynamic_section[] __asm__("_DYNAMIC");
+
 namespace {
 
 // The dynamic symbols that a shared object file defines; empty if the file is something else.
@@ -152,19 +157,24 @@ std::size_t symbol_count(const std::uint32_t* hash) {
 }
 
 // True for MPI_SEND, false for MPI_Send.
-bool is_fortran(const char* name) { return std::strpbrk(name + 5, "abcdefghijklmnopqrstuvwxyz") == nullptr; }
+bool is_fortran(const char* name) {
+  for (const char* c = name + 5; *c != '\0'; ++c) {
+    if (*c >= 'a' && *c <= 'z') return false;
+  }
+  return true;
+}
+
+// True for the names of procedures.  Most of our other symbols begin in another way.
+bool is_mpi(const char* name) {
+  return (name[0] == 'M' && std::strncmp(name, "MPI_", 4) == 0) ||
+         (name[0] == 'P' && std::strncmp(name, "PMPI_", 5) == 0);
+}
 
 void hide(const std::function<bool(const char*)>& lacking) {
   ElfW(Sym)* symbols = nullptr;
   const char* strings = nullptr;
   const std::uint32_t* hash = nullptr;
-  Dl_info info;
-  link_map* ourselves = nullptr;
-  if (dladdr1(reinterpret_cast<void*>(symbol_count), &info, reinterpret_cast<void**>(&ourselves), RTLD_DL_LINKMAP) ==
-      0) {
-    return;
-  }
-  for (const ElfW(Dyn)* d = ourselves->l_ld; d->d_tag != DT_NULL; ++d) {
+  for (const ElfW(Dyn)* d = own_dynamic_section; d != nullptr && d->d_tag != DT_NULL; ++d) {
     if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<ElfW(Sym)*>(d->d_un.d_ptr);
     if (d->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
     if (d->d_tag == DT_GNU_HASH) hash = reinterpret_cast<const std::uint32_t*>(d->d_un.d_ptr);
@@ -174,10 +184,7 @@ void hide(const std::function<bool(const char*)>& lacking) {
   std::vector<ElfW(Sym)*> going;
   for (std::size_t i = 0; i < count; ++i) {
     const char* const name = strings + symbols[i].st_name;
-    if (symbols[i].st_value == 0 || (std::strncmp(name, "MPI_", 4) != 0 && std::strncmp(name, "PMPI_", 5) != 0) ||
-        is_fortran(name)) {
-      continue;
-    }
+    if (symbols[i].st_value == 0 || !is_mpi(name) || is_fortran(name)) continue;
     if (lacking(name)) going.push_back(&symbols[i]);
   }
   if (going.empty()) return;
@@ -195,11 +202,12 @@ __attribute__((constructor)) static void show_what_is_there() try {
   if (is_static_library()) return;  // its names are the program's
   // Looks for a name that neither our library nor a tool between it and the MPI library defines.
   const void* const loaded = dlsym(RTLD_NEXT, "PMPI_Get_library_version");
-  Dl_info info;
-  if (loaded != nullptr && dladdr(loaded, &info) != 0) {
-    void* const library = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
-    if (library == nullptr) return;
-    hide([library](const char* name) { return dlsym(library, name) == nullptr; });
+  if (loaded != nullptr && is_in_object(loaded)) {
+    const char* const path = object_of(loaded);
+    void* const library = *path == '\0' ? nullptr : dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+    if (library == nullptr) return;    // the program itself contains the MPI library
+    const DefinedNames names(loaded);  // dlsym() takes longer, but looks also into the objects that this one needs
+    hide([&](const char* name) { return !names.has(name) && dlsym(library, name) == nullptr; });
     dlclose(library);
     return;
   }

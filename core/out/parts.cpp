@@ -60,7 +60,7 @@ std::optional<std::vector<char>> read_file(int folder, const std::string& name) 
   return bytes;
 }
 
-std::string file(int rank) { return "rank" + std::to_string(rank); }
+std::string file(int rank) { return "rank" + std::to_string(rank) + ".part"; }
 
 constexpr char orders_file[] = "orders", claim_file[] = "claimed";
 

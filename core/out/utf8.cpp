@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/out/utf8.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 namespace commlens::out {
 namespace {
@@ -25,11 +26,21 @@ std::size_t sequence_length(const std::string& text, std::size_t at) {
   return 0;
 }
 
+bool is_ascii(const std::string& text) {
+  std::uint64_t bits = 0, word;
+  std::size_t at = 0;
+  for (; at + sizeof word <= text.size(); at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    bits |= word;
+  }
+  for (; at < text.size(); ++at) bits |= static_cast<unsigned char>(text[at]);
+  return (bits & 0x8080808080808080u) == 0;
+}
+
 }  // namespace
 
 std::string utf8(const std::string& text) {
-  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
-  if (std::all_of(text.begin(), text.end(), is_ascii)) return text;  // most texts
+  if (is_ascii(text)) return text;  // most texts
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = sequence_length(text, at);

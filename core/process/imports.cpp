@@ -66,6 +66,7 @@ struct Tables {
   std::uint64_t calls = 0, calls_size = 0;  // relocations of the procedure linkage table
   std::uint64_t data = 0, data_size = 0;    // all other relocations
   std::uint64_t relative = 0;               // number of relocations at the beginning of `data` that have no symbol
+  std::uint64_t hash = 0;                   // of the names that the object defines
 };
 
 Tables tables_of(const dl_phdr_info& object, const Image& image) {
@@ -84,6 +85,7 @@ Tables tables_of(const dl_phdr_info& object, const Image& image) {
         case DT_RELA: tables.data = image.address(entry.d_un.d_ptr); break;
         case DT_RELASZ: tables.data_size = entry.d_un.d_val; break;
         case DT_RELACOUNT: tables.relative = entry.d_un.d_val; break;
+        case DT_GNU_HASH: tables.hash = image.address(entry.d_un.d_ptr); break;
         default: break;
       }
     }
@@ -109,15 +111,18 @@ class Symbols {
         strings_size_(tables.strings_size) {}
 
   bool empty() const { return symbols_ == nullptr || strings_ == nullptr; }
+  std::uint64_t count() const { return count_; }  // at most
 
   // Returns the name of an undefined MPI symbol, or an empty string.
   std::string_view undefined_mpi(std::uint64_t index) const {
     if (index >= count_) return {};
     ElfW(Sym) symbol;
     std::memcpy(&symbol, symbols_ + index * sizeof symbol, sizeof symbol);
-    if (symbol.st_shndx != SHN_UNDEF || symbol.st_name >= strings_size_) return {};
+    if (symbol.st_shndx != SHN_UNDEF) return {};
+    if (symbol.st_name + std::uint64_t{1} >= strings_size_) return {};
     const char* const name = strings_ + symbol.st_name;
-    if (name[0] != 'M' && name[0] != 'P' && name[0] != 'm' && name[0] != 'p') return {};
+    const auto is = [name](int at, char c) { return (name[at] | 0x20) == c; };  // in either case
+    if (!(is(0, 'm') && is(1, 'p')) && !(is(0, 'p') && is(1, 'm'))) return {};
     const std::size_t most = std::min<std::uint64_t>(strings_size_ - symbol.st_name, longest_name);
     const std::size_t length = strnlen(name, most);
     return length < most && is_mpi_name(name, length) ? std::string_view(name, length) : std::string_view();
@@ -132,6 +137,23 @@ class Symbols {
 
 }  // namespace
 
+namespace {
+
+// Returns whether a shared library certainly needs no MPI symbol.  The symbols that it does not define are in front of
+// those in its hash table.  Most libraries need few others, and have thousands of relocations.
+bool needs_no_mpi(const dl_phdr_info& object, const Image& image, const Tables& tables, const Symbols& symbols) {
+  std::uint32_t first = 0;
+  // A program may have addresses for functions that others define: these are in its table.
+  const bool is_program = object.dlpi_name == nullptr || object.dlpi_name[0] == '\0';
+  if (is_program || tables.hash == 0 || !image.read(tables.hash, 1, first) || first > symbols.count()) return false;
+  for (std::uint32_t index = 1; index < first; ++index) {
+    if (!symbols.undefined_mpi(index).empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 // Reads the relocations, because a symbol without one is not used, and because the number of symbols is not stored: a
 // GNU hash table counts only the symbols that the object defines.
 std::vector<Import> imports_of(const dl_phdr_info& object) {
@@ -140,6 +162,7 @@ std::vector<Import> imports_of(const dl_phdr_info& object) {
   std::map<std::string, std::uint64_t> found;
   const Symbols symbols(image, tables);
   if (tables.symbols == 0 || tables.strings == 0 || symbols.empty()) return {};
+  if (needs_no_mpi(object, image, tables, symbols)) return {};
   const auto look_at = [&](std::uint64_t table, std::uint64_t size, std::uint64_t first) {
     const char* const all = image.at(table, size);
     if (all == nullptr) return;

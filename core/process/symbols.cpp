@@ -46,19 +46,24 @@ Exports exports_of(const dl_phdr_info& object) noexcept {
 
 struct Name {
   const char* text;
-  std::uint32_t gnu, old;
+  std::uint32_t gnu;  // its hash in DT_GNU_HASH
 };
 
 Name hashed(const char* text) noexcept {
-  std::uint32_t gnu = 5381, old = 0;
+  std::uint32_t gnu = 5381;
+  for (const char* c = text; *c != '\0'; ++c) gnu = gnu * 33 + static_cast<unsigned char>(*c);
+  return {text, gnu};
+}
+
+// Returns the hash of a name in DT_HASH, which few objects have.
+std::uint32_t old_hash_of(const char* text) noexcept {
+  std::uint32_t old = 0;
   for (const char* c = text; *c != '\0'; ++c) {
-    const auto byte = static_cast<unsigned char>(*c);
-    gnu = gnu * 33 + byte;
-    old = (old << 4) + byte;
+    old = (old << 4) + static_cast<unsigned char>(*c);
     const std::uint32_t high = old & 0xf0000000u;
     old = (old ^ (high >> 24)) & ~high;
   }
-  return {text, gnu, old};
+  return old;
 }
 
 bool defines(const Exports& e, std::uint32_t index, const Name& name) noexcept {
@@ -92,7 +97,7 @@ std::uint32_t find_old(const Exports& e, const Name& name) noexcept {
   const std::uint32_t buckets = e.old_hash[0];
   if (buckets == 0) return 0;
   const std::uint32_t *const bucket = e.old_hash + 2, *const chain = bucket + buckets;
-  for (std::uint32_t index = bucket[name.old % buckets]; index != 0; index = chain[index]) {
+  for (std::uint32_t index = bucket[old_hash_of(name.text) % buckets]; index != 0; index = chain[index]) {
     if (defines(e, index, name)) return index;
   }
   return 0;
@@ -107,15 +112,15 @@ bool holds(const dl_phdr_info& object, const void* address) noexcept {
   return false;
 }
 
+std::uint32_t find_in(const Exports& e, const Name& name) noexcept {
+  if (e.symbols == nullptr || e.strings == nullptr) return 0;
+  if (e.hash != nullptr) return find_gnu(e, name);
+  return e.old_hash != nullptr ? find_old(e, name) : 0;
+}
+
 const ElfW(Sym) * symbol_in(const dl_phdr_info& object, const Name& name) noexcept {
   const Exports e = exports_of(object);
-  if (e.symbols == nullptr || e.strings == nullptr) return nullptr;
-  std::uint32_t index = 0;
-  if (e.hash != nullptr) {
-    index = find_gnu(e, name);
-  } else if (e.old_hash != nullptr) {
-    index = find_old(e, name);
-  }
+  const std::uint32_t index = find_in(e, name);
   return index == 0 ? nullptr : &e.symbols[index];
 }
 
@@ -142,8 +147,8 @@ int look_into(dl_phdr_info* object, std::size_t, void* out) {
     search.is_behind = true;
     return 0;
   }
-  const bool is_mpi = is_mpi_library(object->dlpi_name);
-  if (!search.is_behind && !is_mpi) return 0;
+  // Compares names of objects last: that takes longest, and most objects do not define the name.
+  if (!search.is_behind && !is_mpi_library(object->dlpi_name)) return 0;
   const ElfW(Sym)* const symbol = symbol_in(*object, search.name);
   if (symbol == nullptr) return 0;
   const bool is_plain = ELF64_ST_TYPE(symbol->st_info) != STT_GNU_IFUNC;
@@ -151,7 +156,7 @@ int look_into(dl_phdr_info* object, std::size_t, void* out) {
     search.found = definition_in(*object, *symbol);
     return 1;
   }
-  if (is_mpi && is_plain) {
+  if (is_plain && is_mpi_library(object->dlpi_name)) {
     if (search.library.address == nullptr) search.library = definition_in(*object, *symbol);
   } else {
     search.asks_linker = true;
@@ -198,6 +203,41 @@ void* find_symbol_beside(const void* address, const char* name) noexcept {
       },
       &search);
   return search.found;
+}
+
+DefinedNames::DefinedNames(const void* address) noexcept {
+  struct {
+    const void* address;
+    Exports found;
+  } search{address, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* out) {
+        auto& s = *static_cast<decltype(search)*>(out);
+        if (!holds(*object, s.address)) return 0;
+        s.found = exports_of(*object);
+        return 1;
+      },
+      &search);
+  symbols_ = search.found.symbols;
+  strings_ = search.found.strings;
+  hash_ = search.found.hash;
+  old_hash_ = search.found.old_hash;
+  versions_ = search.found.versions;
+}
+
+bool DefinedNames::has(const char* name) const noexcept {
+  const Exports e{static_cast<const ElfW(Sym)*>(symbols_), strings_, hash_, old_hash_, versions_};
+  return find_in(e, hashed(name)) != 0;
+}
+
+bool are_in_one_object(const void* one, const void* other) noexcept {
+  const void* both[] = {one, other};
+  const auto look = [](dl_phdr_info* object, std::size_t, void* out) {
+    const auto* const addresses = static_cast<const void* const*>(out);
+    const bool is_first = holds(*object, addresses[0]), is_second = holds(*object, addresses[1]);
+    return is_first || is_second ? 1 + (is_first && is_second ? 1 : 0) : 0;
+  };
+  return dl_iterate_phdr(look, both) == 2;
 }
 
 const char* object_of(const void* address) noexcept {

@@ -3,6 +3,8 @@
 // another thread, which may wait for us.  They also clear the dlerror() of the program.
 #pragma once
 
+#include <cstdint>
+
 namespace commlens {
 
 struct Definition {
@@ -25,8 +27,25 @@ Definition find_symbol(const char* name, const void* behind) noexcept;
 // Returns the definition of `name` in the object that contains `address`, or null.
 void* find_symbol_beside(const void* address, const char* name) noexcept;
 
+// The names that one loaded object defines, for many lookups.  The object must stay loaded.
+class DefinedNames {
+ public:
+  // Those of the object that contains `address`; none if no object does.
+  explicit DefinedNames(const void* address) noexcept;
+  bool has(const char* name) const noexcept;
+
+ private:
+  const void* symbols_ = nullptr;
+  const char* strings_ = nullptr;
+  const std::uint32_t *hash_ = nullptr, *old_hash_ = nullptr;
+  const std::uint16_t* versions_ = nullptr;
+};
+
 // Returns the path of the object that contains `address`; empty for the program itself, and if no object does.
 const char* object_of(const void* address) noexcept;
+
+// True if one loaded object contains both addresses.
+bool are_in_one_object(const void* one, const void* other) noexcept;
 
 // True for an address in the code or data of a loaded object; false for allocated memory.
 bool is_in_object(const void* address) noexcept;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "core/collect/package.h"
 #include "core/out/utf8.h"
@@ -27,14 +29,22 @@ SlicePlan plan_for(const Readers& readers) {
   return slices.within(slice_rows_for(cells));
 }
 
-// Adds the package that this rank would have sent.  If that fails, reports it and returns false; a part of the package
-// may have been added then.
+// Returns the worlds on which the ranks of launches have agreed that left parts, by launch.
+std::map<std::uint64_t, Identity> worlds_of(const Readers& readers) {
+  std::map<std::uint64_t, Identity> worlds;
+  for (const auto& reader : readers) {
+    if (!reader->package().empty()) worlds[reader->job().launch] = reader->counted().facts.world;
+  }
+  return worlds;
+}
+
+// Adds the package that this rank would have sent, or has put into its part.  If that fails, reports it and returns
+// false; a part of the package may have been added then.
 bool add(arena::Reader& reader, const SlicePlan& plan, const SampleLimits& limits, Profile& profile, const Say& say) {
   const char* reason = "its data cannot be read";
   try {
-    Counted& counted = reader.counted();
-    counted.facts.world = reader.job().launch;
-    const std::vector<char> bytes = packed(counted, 0, plan, limits);
+    const bool is_part = !reader.package().empty();
+    const std::vector<char> bytes = is_part ? reader.package() : packed(reader.counted(), 0, plan, limits);
     if (profile.add(bytes.data(), bytes.size())) return true;
   } catch (const std::exception&) {  // bad_alloc
     reason = "no memory for its data";
@@ -53,6 +63,12 @@ Profile profile_of(const Readers& readers, const Say& say) {
     most_channels = std::max(most_channels, reader->counted().messages.size());
   }
   const SampleLimits limits = limits_for(readers.size(), most_strata, most_channels);
+  const std::map<std::uint64_t, Identity> worlds = worlds_of(readers);
+  for (const auto& reader : readers) {
+    const std::uint64_t launch = reader->job().launch;
+    const auto agreed = worlds.find(launch);
+    reader->counted().facts.world = agreed == worlds.end() ? launch : agreed->second;
+  }
   std::set<const arena::Reader*> left_out;
   while (true) {
     Profile profile;

@@ -8,11 +8,15 @@
 #include <exception>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/arena/arena.h"
 #include "core/base/signals.h"
 #include "core/base/wire.h"
+#include "core/collect/part.h"
 #include "core/hot/thread.h"
 #include "core/process/coverage.h"
 #include "core/process/settings.h"
@@ -126,7 +130,7 @@ void Reader::take_process_from(const std::string& path) {
 bool Reader::read(const std::string& path) {
   bool is_read = false;
   try {
-    is_read = open(path) && read_content(input_.content());
+    is_read = open(path) && (!package_.empty() || read_content(input_.content()));
   } catch (const std::exception&) {  // bad_alloc, length_error
     error = "no memory to read it";
   }
@@ -146,9 +150,11 @@ bool Reader::open(const std::string& path) {
   if (!input_.open(path)) return failed(input_.error.c_str());
   alignas(Header) char head[sizeof(Header)];
   const std::uint64_t size = input_.size();
-  if (size < header_bytes || input_.read_at(head, sizeof head, 0) < sizeof head) {
-    return failed("too short for an arena");
+  const std::size_t present = input_.read_at(head, sizeof head, 0);
+  if (std::string_view(head, std::min(present, part_magic.size())) == part_magic) {
+    return take_part() || failed("a damaged part, or one of another version of commlens");
   }
+  if (size < header_bytes || present < sizeof head) return failed("too short for an arena");
   const Header& header = *reinterpret_cast<const Header*>(head);
   if (const char* const fault = fault_of(header)) return failed(fault);
   if (size > most_bytes) return failed("larger than any arena");
@@ -161,6 +167,28 @@ bool Reader::open(const std::string& path) {
   process_ = reinterpret_cast<const Header*>(input_.content().bytes)->process;
   liveness_ = liveness_of(process_, input_.is_in_memory());
   is_of_this_boot_ = arena::is_of_this_boot(process_);
+  return true;
+}
+
+// Reads the part of a process that has ended, of a job that may still run.
+bool Reader::take_part() {
+  if (!input_.load(std::min(input_.size(), most_bytes))) return false;
+  std::optional<Part> part = read_part(input_.content().bytes, input_.content().size);
+  if (!part) return false;
+  package_.assign(part->package, part->package + part->bytes);
+  job_.rank = part->head.rank;
+  job_.size = part->head.ranks;
+  job_.launch = part->head.launch;
+  job_.node = part->head.node;
+  job_.output = part->head.output;
+  job_.meta = std::move(part->head.meta);
+  process_.pid = part->head.pid;
+  liveness_ = Liveness::gone;
+  counted_.facts.rank = job_.rank;
+  counted_.facts.node = job_.node;
+  counted_.facts.pid = part->head.pid;
+  counted_.facts.world = part->head.world;
+  counted_.facts.app_ns = part->head.app_ns;
   return true;
 }
 

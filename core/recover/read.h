@@ -58,6 +58,10 @@ class Reader {
   Counted& counted() { return counted_; }
   const Counted& counted() const { return counted_; }
 
+  // Of a part (collect/part.h): the package of its process, with all that it has counted.  counted() then has the facts
+  // only.  Empty: the file is an arena.
+  const std::vector<char>& package() const { return package_; }
+
   // When the program last cleared its counters, in counted time; and the time from the return of MPI_Init until the
   // process was last seen, pauses included.
   Ticks cleared() const { return forgotten_; }
@@ -67,6 +71,7 @@ class Reader {
 
  private:
   bool open(const std::string& path);
+  bool take_part();
   void take_process_from(const std::string& path);
   void read_journal(const char* begin, std::uint64_t bytes);
   bool add_comm(CommRecord record);
@@ -126,6 +131,7 @@ class Reader {
   std::map<std::uint32_t, CountedThread*> owners_;             // entries of counted_.threads, by thread
   std::map<std::uint32_t, std::map<Key, SliceEntry>> totals_;  // per thread: the sums of its slices
   Counted counted_;
+  std::vector<char> package_;
 };
 
 // Returns why an arena with this header cannot be read, or null.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from harness import Mpi
+from harness import Mpi, commlens
 from profile_rows import Profile
 
 ALL = (0, 1)
@@ -108,6 +108,41 @@ def test_a_session_that_is_never_finalised(mpi: Mpi) -> None:
     ]
     assert ranks_printed == [[], []]
     assert len(under.said) == len(set(under.said)) <= 2, under.said
+
+
+def test_the_parts_of_a_job_with_a_killed_rank_are_recovered(mpi: Mpi) -> None:
+    """Rank 0 has stored its part and ended; rank 1, whose arena is left, is killed before it stores one."""
+    where = mpi.fresh("killed")
+    arenas = where / "arenas"
+    arenas.mkdir()
+    env = {"COMMLENS_ARENA_DIR": str(arenas)}
+    result = mpi.run(
+        2, [mpi.compile("sessions.c"), "killed"], env, profile=where / "x.db", cwd=where, once=True
+    )
+    if result.rc == NO_SESSIONS:
+        return
+    assert result.rc != 0
+    assert not (where / "x.db").exists()
+    (part,) = where.glob(".commlens-*/rank0.part")
+    listed = commlens("recover", "--list", where, arenas)
+    assert re.fullmatch(
+        rf"job \w+: sessions\S*, 2 of 2 ranks, began \S+Z, ended, in {part.parent}, {arenas}\n", listed.stdout
+    ), listed
+    done = commlens("recover", "-o", where / "y.db", where, arenas)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    profile = Profile(where / "y.db")
+    assert commlens("report", where / "y.db").returncode == 0
+    assert profile.meta()["ranks"] == profile.meta()["ranks_collected"] == "2"
+    assert profile.calls("MPI_Allreduce") == {"f0.1": dict.fromkeys(ALL, 3)}
+    states = profile.rows("SELECT rank, state FROM rank ORDER BY rank")
+    assert states == [{"rank": 0, "state": "finalized"}, {"rank": 1, "state": "ended"}]
+    # The parts alone: what is known of rank 0, and that rank 1 is missing.
+    alone = commlens("recover", "-o", where / "z.db", part.parent)
+    assert alone.returncode == 3
+    assert alone.stderr.endswith("ranks 1 are missing: they left no files in the folders searched\n"), alone
+    assert Profile(where / "z.db").calls("MPI_Allreduce") == {"f0.1": {0: 3}}
+    assert commlens("clean", "--yes", where, arenas).returncode == 0
+    assert part.exists(), "its job may run on other nodes"
 
 
 def test_a_child_process_has_the_sessions(mpi: Mpi, tmp_path: Path) -> None:

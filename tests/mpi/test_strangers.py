@@ -305,7 +305,10 @@ def test_parts_do_not_go_through_a_folder_of_a_stranger(place: Strangers, mpi: M
     output, go = getattr(place, folder), place.homes["alice"] / "go"
     steps = ["work", str(CALLS), "await", str(go), "alone"]
     command, env = place.prepare(mpi, 2, [mpi.compile("storage.c"), *steps], output / "profile.db")
-    names = [f"rank{rank}{ending}" for rank in (0, 1) for ending in ("", ".new")] + ["orders", "orders.new"]
+    names = [f"rank{rank}.part{ending}" for rank in (0, 1) for ending in ("", ".new")] + [
+        "orders",
+        "orders.new",
+    ]
     for name in names:
         place.write("alice", place.homes["alice"] / f"precious-{name}", name)
     with place.started("alice", command, env=env) as job:

@@ -50,21 +50,21 @@ def test_a_call_that_a_tool_does_not_count_is_not_compared() -> None:
 
 
 def test_what_a_tool_does_less_is_said_with_the_rows() -> None:
-    Store("correct").put(("mpich", "mpiP -p -y -e", "amr"), "1", missing=["MPI_Comm_create_group"])
+    Store("correct").put(("mpich", "mpiP -p -y -e", "halo"), "1", missing=["MPI_Sendrecv"])
     found = losses.Losses()
-    for where, own in (("`amr 1`, 2 ranks", 9.0), ("`amr 1`, 4 ranks", 12.0)):
+    for where, own in (("`halo 1`, 2 ranks", 9.0), ("`halo 1`, 4 ranks", 12.0)):
         values = {"commlens": own, "mpiP": 3.0}
-        found.note(losses.NET, "mpich", "amr", where, values, {"mpiP": [own - 3.0]}, str)
+        found.note(losses.NET, "mpich", "halo", where, values, {"mpiP": [own - 3.0]}, str)
     found.note(
-        losses.OUTPUT, "mpich", "amr", "`amr 1`", {"commlens": 9.0, "IPM": 1.0}, {"IPM": [8.0] * 6}, str
+        losses.OUTPUT, "mpich", "amr", "`halo 1`", {"commlens": 9.0, "IPM": 1.0}, {"IPM": [8.0] * 6}, str
     )
     text = "\n".join(found.lines())
     assert "In 3 of 3 comparisons" in text
     assert (
-        "| net, added share | mpiP | 3.0 | 9.0 to 12.0 | `amr 1`, 2 ranks; `amr 1`, 4 ranks | "
-        "It does not count `MPI_Comm_create_group`. |" in text
+        "| net, added share | mpiP | 3.0 | 9.0 to 12.0 | `halo 1`, 2 ranks; `halo 1`, 4 ranks | "
+        "It does not count `MPI_Sendrecv`. |" in text
     )
-    assert f"| bytes of output | IPM | 1.0 | 9.0 | `amr 1` | {losses.NO_COMMS} |" in text
+    assert f"| bytes of output | IPM | 1.0 | 9.0 | `halo 1` | {losses.NO_COMMS} |" in text
     assert text.index("bytes of output") < text.index("net, added share"), "the order of the page"
 
 
@@ -72,3 +72,9 @@ def test_every_reason_is_of_a_column_and_a_configuration_of_the_page() -> None:
     names = {one.name for one in CONFIGURATIONS if one.for_cost} - {"commlens"}
     assert {column for column, _ in losses.REASONS} <= set(losses.COLUMNS)
     assert {tool for _, tool in losses.REASONS} <= names
+
+
+def test_a_tool_without_communicators_does_nothing_where_one_is_made() -> None:
+    assert losses.reason_of(losses.NET, "mpich", "IPM", "comm_churn") == losses.NO_COMMS
+    assert losses.reason_of(losses.NET, "mpich", "IPM", "cg") == losses.UNKNOWN
+    assert losses.reason_of(losses.HOOK, "mpich", "IPM", "comm_churn") == losses.BY_PROCEDURE

@@ -21,6 +21,9 @@ HISTORIES = ("*.history",)
 """Snapshots of the arenas of one node (COMMLENS_FLUSH_EVERY)."""
 COPIES = "commlens-arenas-*"
 """Folders in which a job stores copies of its arenas, and their history."""
+PARTS = ".commlens-" + "[0-9a-f]" * 16
+"""Folders through which the ranks of a job meet that cannot send each other messages (docs/decisions/0007-sessions.md)."""
+PART_FILES = ("*.part",)
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -80,27 +83,35 @@ def names(folder: int) -> list[str]:
     return os.listdir(folder)
 
 
-def listed(folder: Path, patterns: Iterable[str]) -> dict[Path, os.stat_result]:
+def listed(folder: Path, patterns: Iterable[str], *, parts: bool = False) -> dict[Path, os.stat_result]:
     """Return this user's regular files with matching names in a folder and in its folders for copies.
 
     Files of other users take no memory: there may be millions. A folder for copies to which others may write is returned
     itself instead of its files.
+
+    Parameters
+    ----------
+    parts : bool
+        Also the parts in its folders for parts, or in itself if it is one.
 
     Raises
     ------
     OSError
         The folder cannot be read.
     """
-    is_wanted = _matching(patterns)
+    is_wanted, is_part = _matching(patterns), _matching(PART_FILES)
+    is_for_parts = _matching([PARTS])
     found: dict[Path, os.stat_result] = {}
     with opened(folder) as descriptor:
         found.update(_own_files(descriptor, folder, is_wanted))
-        for name, facts in sorted(_own(descriptor, _matching([COPIES]))):
+        if parts and is_for_parts(folder.resolve().name):
+            found.update(_own_files(descriptor, folder, is_part))
+        for name, facts in sorted(_own(descriptor, _matching([COPIES, *([PARTS] if parts else [])]))):
             if stat.S_ISDIR(facts.st_mode) and not is_own(facts):
                 found[folder / name] = facts
             # The folder may be a link, writable for others, or removed meanwhile.
             with suppress(OSError), opened_within(descriptor, name) as copies:
-                found.update(_own_files(copies, folder / name, is_wanted))
+                found.update(_own_files(copies, folder / name, is_part if is_for_parts(name) else is_wanted))
     return found
 
 

@@ -43,10 +43,10 @@ NAMELESS = "recovered.db"
 def recover(where: tuple[Path, ...], output: Path | None, names: tuple[str, ...], only_lists: bool) -> None:
     """Make a profile of a job that did not reach MPI_Finalize.
 
-    PLACE is an arena, a crash copy or a history, or a folder with such files: the folder commlens-arenas-* beside the
-    output, if the processes could still write it when they ended or the run took snapshots (COMMLENS_FLUSH_EVERY), or
-    COMMLENS_ARENA_DIR, /dev/shm or $TMPDIR of a node on which
-    processes were killed. By default all of these on this machine. Several places, also of several nodes, are merged
+    PLACE is an arena, a crash copy, a history or a part, or a folder with such files: the folder commlens-arenas-* beside
+    the output, if the processes could still write it when they ended or the run took snapshots (COMMLENS_FLUSH_EVERY);
+    the folder .commlens-* there, if ranks that cannot send messages ended and another was killed; or COMMLENS_ARENA_DIR,
+    /dev/shm or $TMPDIR of a node on which processes were killed. By default all of these on this machine. Several places, also of several nodes, are merged
     into one profile. Only files of the current user are read.
 
     Makes one profile of each job that no longer runs. If there are several jobs, lists them first, with their ids. The

@@ -180,7 +180,9 @@ def places(env: Mapping[str, str]) -> list[Path]:
     return [Path(place) for place in dict.fromkeys(named) if place and os.access(place, os.R_OK | os.X_OK)]
 
 
-def find(where: Iterable[Path], *, unfinished: bool = False, histories: bool = False) -> list[Path]:
+def find(
+    where: Iterable[Path], *, unfinished: bool = False, histories: bool = False, parts: bool = False
+) -> list[Path]:
     """Return this user's arenas in folders, in the folders commlens-arenas-* there, and the named files.
 
     Parameters
@@ -189,6 +191,8 @@ def find(where: Iterable[Path], *, unfinished: bool = False, histories: bool = F
         Include copies that are incomplete, because their process ended or still writes them.
     histories : bool
         Include the snapshots of COMMLENS_FLUSH_EVERY; each such file has several processes.
+    parts : bool
+        Include what ranks have stored that have ended, and wait for others to make the profile.
 
     Raises
     ------
@@ -204,14 +208,14 @@ def find(where: Iterable[Path], *, unfinished: bool = False, histories: bool = F
             if not is_folder:
                 found[place] = None
                 continue
-            files = owned.listed(place, patterns)
+            files = owned.listed(place, patterns, parts=parts)
             found.update(dict.fromkeys(file for file, facts in files.items() if owned.is_own(facts)))
             _say_writable(place, files)
     return list(found)
 
 
 def find_some(where: Iterable[Path]) -> list[Path]:
-    """Return arenas and histories as find() does, but continue past unreadable places, with a message about each.
+    """Return arenas, histories and parts as find() does, but continue past unreadable places, with a message about each.
 
     Raises
     ------
@@ -222,7 +226,7 @@ def find_some(where: Iterable[Path]) -> list[Path]:
     errors: list[CommlensError] = []
     for place in where:
         try:
-            found.update(dict.fromkeys(find([place], histories=True)))
+            found.update(dict.fromkeys(find([place], histories=True, parts=True)))
         except CommlensError as error:
             errors.append(error)
     if errors and not found:

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MPI-4 sessions, on 2 ranks: `sessions CASE`.  Exit code 77 where MPI has none. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #if MPI_VERSION < 4 && OMPI_MAJOR_VERSION < 5
 int main(void) { return 77; }
@@ -121,10 +123,33 @@ static void beside(int* argc, char*** argv, int outlives) {
   puts("beside done");
 }
 
+/* Rank 0 ends; rank 1 waits until it has, and is killed. */
+static void killed(void) {
+  MPI_Session session = begin();
+  MPI_Comm comm = comm_of(session, "mpi://WORLD", "killed");
+  int rank, pids[2], own = getpid();
+  MPI_Comm_rank(comm, &rank);
+  MPI_Allgather(&own, 1, MPI_INT, pids, 1, MPI_INT, comm);
+  reduce(3, comm);
+  MPI_Comm_free(&comm);
+  MPI_Session_finalize(&session);
+  if (rank == 0) return;
+  char name[64], state = '?';
+  snprintf(name, sizeof name, "/proc/%d/stat", pids[0]);
+  for (int i = 0; i < 20000 && state != 'Z'; ++i, usleep(1000)) {
+    FILE* const file = fopen(name, "r");
+    if (file == NULL) break;
+    if (fscanf(file, "%*d %*s %c", &state) != 1) state = '?';
+    fclose(file);
+  }
+  raise(SIGKILL);
+}
+
 int main(int argc, char** argv) {
   char const* const what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "only") == 0) only();
   if (strcmp(what, "several") == 0) several();
+  if (strcmp(what, "killed") == 0) killed();
   if (strcmp(what, "groups") == 0) groups();
   if (strcmp(what, "beside") == 0) beside(&argc, &argv, 0);
   if (strcmp(what, "outlives") == 0) beside(&argc, &argv, 1);

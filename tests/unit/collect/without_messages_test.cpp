@@ -52,7 +52,7 @@ TEST(the_last_rank_writes_the_profile_where_rank_0_wants_it) {
     out::Parts parts((folder.root / "a.db").string(), 4711, began);
     CHECK_EQ(parts.has_begun(), rank > 0);
     const fs::path name = folder.root / ("of_rank" + std::to_string(rank) + ".db");
-    OwnPart part = put_part(contribution(job, rank, records, name), rank, job.ranks, parts);
+    OwnPart part = put_part(contribution(job, rank, records, name), rank, job.ranks, 77, parts);
     CHECK(part.is_there);
     CHECK_EQ(merge_parts(std::move(part), parts), rank == job.ranks - 1);
     CHECK_EQ(fs::exists(folder.root / "of_rank0.db"), rank == job.ranks - 1);
@@ -69,7 +69,7 @@ TEST(parts_stay_if_the_profile_cannot_be_written) {
   Contribution own = contribution(job, 0, records, "");
   bool has_thrown = false;
   try {
-    merge_parts(put_part(std::move(own), 0, 1, parts), parts);
+    merge_parts(put_part(std::move(own), 0, 1, 77, parts), parts);
   } catch (const std::bad_alloc&) {
     has_thrown = true;
   }
@@ -86,10 +86,10 @@ TEST(parts_that_are_not_in_the_profile_stay) {
     VirtualJob job;
     job.ranks = ranks;
     out::Parts parts((folder.root / "a.db").string(), 4713, std::time(nullptr));
-    const fs::path of_odd = fs::path(parts.directory()) / "rank1";
+    const fs::path of_odd = fs::path(parts.directory()) / "rank1.part";
     for (int rank = 0; rank < ranks; ++rank) {
       std::deque<CommRecord> records;
-      OwnPart part = put_part(contribution(job, rank, records, folder.root / "a.db"), rank, ranks, parts);
+      OwnPart part = put_part(contribution(job, rank, records, folder.root / "a.db"), rank, ranks, 77, parts);
       if (rank == odd && what[0] == 'a') {
         fs::remove(of_odd);
         fs::create_directory(of_odd);

@@ -51,7 +51,7 @@ TEST(the_last_one_and_nobody_else_claims_all_parts) {
   Parts late(where + "/y.db", 0x1234, now);  // the name of the profile may differ from rank to rank
   CHECK(!late.claim(3));
   // Where a file server maps users, the files belong to another one than the folder or the process.
-  if (geteuid() == 0) CHECK_EQ(chown((late.directory() + "/rank1").c_str(), 12345, 12345), 0);
+  if (geteuid() == 0) CHECK_EQ(chown((late.directory() + "/rank1.part").c_str(), 12345, 12345), 0);
   for (int rank = 0; rank < 3; ++rank) CHECK(late.get(rank) == bytes_of(rank));
   CHECK(late.orders() == bytes_of(5));
   late.remove(3);
@@ -109,8 +109,8 @@ TEST(what_stands_in_the_place_of_a_part_is_replaced_and_never_written_to) {
   const std::time_t now = std::time(nullptr);
   mkdir(folder.c_str(), 0700);
   close(open(target.c_str(), O_WRONLY | O_CREAT, 0600));
-  CHECK_EQ(symlink(target.c_str(), (folder + "/rank0.new").c_str()), 0);
-  CHECK_EQ(symlink(target.c_str(), (folder + "/rank0").c_str()), 0);
+  CHECK_EQ(symlink(target.c_str(), (folder + "/rank0.part.new").c_str()), 0);
+  CHECK_EQ(symlink(target.c_str(), (folder + "/rank0.part").c_str()), 0);
   Parts mine(where + "/x.db", 0x1234, now);
   CHECK(mine.put(0, bytes_of(7)));
   CHECK(mine.get(0) == bytes_of(7));
@@ -133,7 +133,7 @@ TEST(parts_of_another_job_are_not_mixed_in) {
   // nor those of an earlier job that had the same number
   CHECK(one.put(1, bytes_of(3)));
   const utimbuf long_ago{now - 3600, now - 3600};
-  CHECK_EQ(utime((one.directory() + "/rank0").c_str(), &long_ago), 0);
+  CHECK_EQ(utime((one.directory() + "/rank0.part").c_str(), &long_ago), 0);
   CHECK(!one.claim(2));
   CHECK(one.put(0, bytes_of(4)));
   CHECK(one.claim(2));

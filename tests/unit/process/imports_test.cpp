@@ -38,6 +38,9 @@ class Object {
     (data ? data_ : calls_).push_back(r);
   }
 
+  // Adds a hash table of the symbols from this one on.
+  void hash_from(std::uint32_t first) { hash_ = {1, first, 1, 0}; }
+
   // The object in memory.  relative: its dynamic section still has offsets in place of addresses.
   dl_phdr_info& built(bool relative = false) {
     memory_.clear();
@@ -46,8 +49,9 @@ class Object {
       for (ElfW(Rela) & r : *relocations) r.r_offset += got;
     }
     const std::uint64_t symbols = put(symbols_), strings = put(names_), calls = put(calls_), data = put(data_);
+    const std::uint64_t hash = put(hash_);
     const std::uint64_t dynamic = memory_.size();
-    const std::uint64_t entries = 9 * sizeof(ElfW(Dyn));
+    const std::uint64_t entries = (hash_.empty() ? 9 : 10) * sizeof(ElfW(Dyn));
     memory_.reserve(memory_.size() + entries);
     const std::uint64_t base = reinterpret_cast<std::uint64_t>(memory_.data());
     const auto add = [&](std::int64_t tag, std::uint64_t value) {
@@ -66,6 +70,7 @@ class Object {
     add(DT_RELA, at + data);
     add(DT_RELASZ, data_.size() * sizeof(ElfW(Rela)));
     add(DT_RELACOUNT, 0);
+    if (!hash_.empty()) add(DT_GNU_HASH, at + hash);
     add(DT_NULL, 0);
     std::memset(segments_, 0, sizeof segments_);
     segments_[0].p_type = PT_LOAD;
@@ -100,6 +105,7 @@ class Object {
   std::string names_;
   std::vector<ElfW(Rela)> calls_, data_;
   std::vector<std::uint64_t> got_;
+  std::vector<std::uint32_t> hash_;
   ElfW(Phdr) segments_[2];
   dl_phdr_info info_{};
 };
@@ -135,6 +141,21 @@ TEST(imports_are_the_undefined_mpi_names_that_something_uses_with_where_they_lea
 TEST(offsets_the_loader_left_alone_are_understood) {
   Object object = usual();
   CHECK_EQ(listed(imports_of(object.built(true))), usual_imports);
+}
+
+TEST(a_library_that_needs_no_mpi_is_told_by_its_hash_table) {
+  Object object = usual();
+  constexpr std::uint32_t all = 9, beyond_all = ~std::uint32_t{0};
+  for (const std::uint32_t first : {all, beyond_all}) {
+    object.hash_from(first);
+    CHECK_EQ(listed(imports_of(object.built())), usual_imports);
+  }
+  object.hash_from(2);  // so it defines all but printf
+  CHECK_EQ(listed(imports_of(object.built())), "");
+  // The functions of others of which a program takes addresses are in its table.
+  dl_phdr_info& program = object.built();
+  program.dlpi_name = "";
+  CHECK_EQ(listed(imports_of(program)), usual_imports);
 }
 
 TEST(a_name_used_twice_is_told_once) {

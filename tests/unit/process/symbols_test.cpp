@@ -91,6 +91,27 @@ TEST(an_object_is_asked_for_its_own_definition) {
   CHECK(find_symbol_beside(&here, "remque") == nullptr);
 }
 
+TEST(the_names_of_an_object_are_those_that_the_dynamic_linker_finds_in_it) {
+  const void* const in_libc = dlsym(RTLD_DEFAULT, "insque");
+  const DefinedNames names(in_libc);
+  for (const char* name : {"insque", "remque", "environ", "memcpy", "stdout"}) CHECK(names.has(name));
+  for (const char* name : {"no_such_function_anywhere", "", "insqu", "insque_", "dlsym_of_ours"})
+    CHECK(!names.has(name));
+  const DefinedNames nothing(reinterpret_cast<const void*>(1));
+  CHECK(!nothing.has("insque"));
+}
+
+TEST(two_addresses_are_in_one_object_or_not) {
+  static const int here = 0, there = 0;
+  const void* const in_libc = dlsym(RTLD_DEFAULT, "insque");
+  const auto allocated = std::make_unique<int>(0);
+  CHECK(are_in_one_object(&here, &there));
+  CHECK(are_in_one_object(in_libc, dlsym(RTLD_DEFAULT, "remque")));
+  CHECK(!are_in_one_object(&here, in_libc));
+  CHECK(!are_in_one_object(&here, allocated.get()));
+  CHECK(!are_in_one_object(allocated.get(), allocated.get()));
+}
+
 TEST(allocated_memory_is_in_no_object) {
   static const int here = 0;
   const auto there = std::make_unique<int>(0);
