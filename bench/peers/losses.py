@@ -25,7 +25,7 @@ FINALIZE, MEMORY, OUTPUT = (
 INSTRUCTIONS, NS = "instructions", "ns"
 COLUMNS = (INSTRUCTIONS, NS, FINALIZE, MEMORY, OUTPUT, NET, HOOK, WRAP)
 
-BY_PROCEDURE = "It adds up by procedure: there are no communicators that the ranks have to agree on."
+BY_PROCEDURE = "It has no communicators, on which the ranks would have to agree."
 NO_COMMS = "It has no communicators."
 FEWER_TABLES = "It has neither call sites nor pairs of ranks nor slices of time."
 REASONS: Mapping[tuple[str, str], str] = {
