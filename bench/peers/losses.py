@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 from bench.peers import correct, cost
 from bench.peers.results import Record, Store
-from bench.peers.tools import COMMLENS, CONFIGURATIONS
+from bench.peers.tools import COMMLENS
 from overhead_page import table
 
 from commlens.overhead.estimate import FEWEST, Estimate, estimate
@@ -24,6 +24,9 @@ FINALIZE, MEMORY, OUTPUT = (
 )
 INSTRUCTIONS, NS = "instructions", "ns"
 COLUMNS = (INSTRUCTIONS, NS, FINALIZE, MEMORY, OUTPUT, NET, HOOK, WRAP)
+
+EXACT = (INSTRUCTIONS, OUTPUT)
+"""Costs without noise."""
 
 BY_PROCEDURE = "It has no communicators, on which the ranks would have to agree."
 NO_COMMS = "It has no communicators."
@@ -90,16 +93,20 @@ def estimated(values: tuple[float, ...]) -> Estimate:
     return estimate(values, np.random.default_rng(1))
 
 
-def is_more(differences: Sequence[float]) -> bool:
+def is_more(differences: Sequence[float], *, is_exact: bool = False) -> bool:
     """Return whether a cost is more than another, given the differences of the rounds.
 
-    That of few rounds is if it is in all of them.
+    is_exact : the cost has no noise, so that few rounds tell
 
-    >>> is_more([1.0]), is_more([1.0, -1.0]), is_more([0.0])
-    (True, False, False)
+    >>> is_more([1.0]), is_more([1.0], is_exact=True), is_more([0.0], is_exact=True)
+    (False, True, False)
     """
-    if len(differences) < FEWEST or len(set(differences)) == 1:
+    if is_exact:
         return bool(differences) and min(differences) > 0
+    if len(differences) < FEWEST:
+        return False
+    if len(set(differences)) == 1:
+        return differences[0] > 0
     found = estimated(tuple(differences))
     return found.value > 0 and found.is_resolved
 
@@ -119,15 +126,13 @@ def beside(records: Iterable[Record], what: str, *, relative: bool = False) -> d
 
 
 def uncounted(mpi: str, tool: str, program: str) -> list[str]:
-    """Return the procedures of a program that a tool does not count, as part "correct" found."""
-    peer = next((one.peer for one in CONFIGURATIONS if one.name == tool), None)
-    for one in CONFIGURATIONS:
-        record = (
-            Store(correct.PART).get(mpi, one.name, program) if one.peer == peer and one.for_counts else None
-        )
-        if record is not None:
-            return sorted(record.get("missing", ()))
-    return []
+    """Return the procedures of a program that a tool does not count, as part "correct" found.
+
+    All configurations of mpiP wrap the same procedures; those of Caliper differ.
+    """
+    checked = "mpiP -p -y -e" if tool.startswith("mpiP") else tool
+    record = Store(correct.PART).get(mpi, checked, program)
+    return [] if record is None else sorted(record.get("missing", ()))
 
 
 def reason_of(column: str, mpi: str, tool: str, what: str) -> str:
@@ -191,12 +196,12 @@ class Losses:
         differences : of commlens and another tool, in each round
         """
         for tool, of in differences.items():
-            if tool == COMMLENS or not of:
+            if tool == COMMLENS or tool not in values or not of:
                 continue
             if column in (INSTRUCTIONS, NS) and adds_nothing(mpi, tool, what):
                 continue
             self.compared += 1
-            if is_more(of):
+            if is_more(of, is_exact=column in EXACT):
                 reason = reason_of(column, mpi, tool, what)
                 self.found.append(Loss(column, tool, reason, values[tool], values[COMMLENS], text, where))
 

@@ -10,7 +10,8 @@
 namespace commlens {
 
 // Encodes what ranks send each other: integers with seven bits per byte, low bits first; texts preceded by their
-// length.  Sender and receiver are the same build in the same job, so the format needs no version and no byte order.
+// length.  Sender and receiver are the same build in the same job, so the format needs no version and no byte order;
+// what is kept in a file has a number of its format (collect/part.cpp).
 class WireWriter {
  public:
   void number(std::uint64_t n) {

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/collect/part.h"
 
-#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/base/wire.h"
 
 namespace commlens {
+namespace {
+
+// Of the head and of packages.  To be increased if either changes.
+constexpr std::uint64_t format = 1;
+
+// Behind the magic: the checksum of all that follows.
+constexpr std::size_t checked_from = part_magic.size() + sizeof(Identity);
+
+}  // namespace
 
 std::vector<char> part_of(const PartHead& head, const std::vector<char>& package) {
   WireWriter out;
   out.text(COMMLENS_VERSION);
+  out.number(format);
   out.number(static_cast<std::uint64_t>(head.rank));
   out.number(static_cast<std::uint64_t>(head.ranks));
   out.number(head.launch);
@@ -21,19 +31,23 @@ std::vector<char> part_of(const PartHead& head, const std::vector<char>& package
   out.text(head.output);
   out.pairs(head.meta);
   out.number(package.size());
-  out.number(identity_of(package.data(), package.size()));
   std::vector<char> bytes(part_magic.begin(), part_magic.end());
-  bytes.reserve(bytes.size() + out.bytes().size() + package.size());
+  bytes.resize(checked_from);
   bytes.insert(bytes.end(), out.bytes().begin(), out.bytes().end());
   bytes.insert(bytes.end(), package.begin(), package.end());
+  const Identity check = identity_of(bytes.data() + checked_from, bytes.size() - checked_from);
+  std::memcpy(bytes.data() + part_magic.size(), &check, sizeof check);
   return bytes;
 }
 
 std::optional<Part> read_part(const char* bytes, std::size_t size) {
-  if (size < part_magic.size() || std::memcmp(bytes, part_magic.data(), part_magic.size()) != 0) return std::nullopt;
-  WireReader in(bytes + part_magic.size(), size - part_magic.size());
+  if (size < checked_from || std::memcmp(bytes, part_magic.data(), part_magic.size()) != 0) return std::nullopt;
+  Identity check;
+  std::memcpy(&check, bytes + part_magic.size(), sizeof check);
+  if (identity_of(bytes + checked_from, size - checked_from) != check) return std::nullopt;
+  WireReader in(bytes + checked_from, size - checked_from);
+  if (in.text() != COMMLENS_VERSION || in.number() != format) return std::nullopt;
   Part part;
-  if (in.text() != COMMLENS_VERSION) return std::nullopt;
   part.head.rank = static_cast<int>(in.number());
   part.head.ranks = static_cast<int>(in.number());
   part.head.launch = in.number();
@@ -44,11 +58,9 @@ std::optional<Part> read_part(const char* bytes, std::size_t size) {
   part.head.output = in.text();
   part.head.meta = in.pairs();
   part.bytes = in.number();
-  const Identity check = in.number();
-  if (!in.ok() || part.bytes > size) return std::nullopt;
+  const bool is_sound = in.ok() && part.head.rank >= 0 && part.head.rank < part.head.ranks && part.bytes != 0 &&
+                        part.bytes < size - checked_from;
   part.package = bytes + size - part.bytes;
-  const bool is_sound =
-      part.head.rank >= 0 && part.head.rank < part.head.ranks && identity_of(part.package, part.bytes) == check;
   return is_sound ? std::optional<Part>(std::move(part)) : std::nullopt;
 }
 

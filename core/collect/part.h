@@ -25,7 +25,7 @@ struct PartHead {
   int pid = 0;
   Ns app_ns = 0;
   std::string node;
-  std::string output;  // where the profile would be written
+  std::string output;  // where the profile would be written, or beside which name the part is
   out::Meta meta;      // the rows of table meta that one process has
 };
 

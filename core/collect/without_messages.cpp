@@ -62,7 +62,7 @@ OwnPart put_part(Contribution own, int rank, int ranks, std::uint64_t launch, ou
   OwnPart part;
   part.rank = rank;
   part.ranks = ranks;
-  PartHead head{rank, ranks, launch, 0, 0, 0, {}, own.destination.name, own.destination.meta};
+  PartHead head{rank, ranks, launch, 0, 0, 0, {}, parts.profile_name(), own.destination.meta};
   if (own.counted) {
     const RankFacts& facts = own.counted->facts;
     head.world = facts.world;

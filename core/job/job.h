@@ -26,6 +26,7 @@ struct Job {
   int size = 0;
   int thread_level = -1;          // provided; -1: not known
   Identity world_id = 0;          // random, the same on all its processes; 0: not yet
+  Identity launch = 0;            // the same for all processes of one launch (journal::JobEntry); 0: not yet
   Ticks started = 0;              // when MPI_Init or the first MPI_Session_init returned
   Ticks counted_start = 0;        // `started` in counted time
   Ticks ended = 0;                // when MPI_Finalize was called, or the last session ended

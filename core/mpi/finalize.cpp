@@ -131,14 +131,14 @@ void collect_at_exit() noexcept try {
     job.ended = begin;
     job.use_at_end = counted_use();
   }
-  if (job.world_id == 0) job.world_id = job.size == 1 ? random_id() : id_of_launch();
+  if (job.world_id == 0) job.world_id = job.size == 1 ? random_id() : launch_of_job();
   Contribution own = own_contribution(begin, own_destination());
   if (job.size == 1) {
     if (collect_alone(std::move(own), job.size)) remove_arena();
     return;
   }
   out::Parts parts = parts_of_job();
-  OwnPart part = put_part(std::move(own), job.rank, job.size, id_of_launch(), parts);
+  OwnPart part = put_part(std::move(own), job.rank, job.size, launch_of_job(), parts);
   const bool is_there = part.is_there;
   if (is_there) remove_arena();
   if (merge_parts(std::move(part), parts) && !is_there) remove_arena();

@@ -396,15 +396,17 @@ void say_if_launcher_disagrees() noexcept {
       launched.variable, launched.processes);
 }
 
+Identity launch_of_job() { return job.launch != 0 ? job.launch : id_of_launch(); }
+
 out::Parts parts_of_job() {
-  return {name_beside(profile_name()), job.world_id != 0 ? job.world_id : id_of_launch(), job.began};
+  return {name_beside(profile_name()), job.world_id != 0 ? job.world_id : launch_of_job(), job.began};
 }
 
 void note_job() noexcept try {
   journal::JobEntry entry;
   entry.rank = job.rank;
   entry.size = job.size;
-  entry.launch = id_of_launch();
+  job.launch = entry.launch = id_of_launch();
   entry.started = job.started;
   entry.counted_start = job.counted_start;
   entry.init = job.init;

@@ -35,6 +35,10 @@ void say_if_launcher_disagrees() noexcept;
 // Returns a number that is the same for all processes of one launch and differs between launches.
 Identity id_of_launch();
 
+// The same, as it was at the begin: the launcher may die before this process, and the program may change its
+// environment.
+Identity launch_of_job();
+
 // Returns the place for the parts of a job whose ranks cannot collect together.  All its processes can compute its
 // name.
 out::Parts parts_of_job();

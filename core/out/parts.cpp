@@ -66,7 +66,8 @@ constexpr char orders_file[] = "orders", claim_file[] = "claimed";
 
 }  // namespace
 
-Parts::Parts(const std::string& profile_name, Identity job, std::time_t began) : oldest_(began - clocks_differ) {
+Parts::Parts(const std::string& profile_name, Identity job, std::time_t began)
+    : profile_name_(profile_name), oldest_(began - clocks_differ) {
   char name[64];
   std::snprintf(name, sizeof name, ".commlens-%016llx", static_cast<unsigned long long>(job));
   const std::size_t slash = profile_name.rfind('/');

@@ -36,10 +36,11 @@ class Parts {
   void remove(int ranks);
 
   const std::string& directory() const noexcept { return directory_; }
+  const std::string& profile_name() const noexcept { return profile_name_; }
   std::string error;
 
  private:
-  std::string directory_;
+  std::string profile_name_, directory_;
   std::time_t oldest_;
 };
 

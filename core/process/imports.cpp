@@ -145,7 +145,8 @@ bool needs_no_mpi(const dl_phdr_info& object, const Image& image, const Tables& 
   std::uint32_t first = 0;
   // A program may have addresses for functions that others define: these are in its table.
   const bool is_program = object.dlpi_name == nullptr || object.dlpi_name[0] == '\0';
-  if (is_program || tables.hash == 0 || !image.read(tables.hash, 1, first) || first > symbols.count()) return false;
+  if (is_program || tables.hash == 0 || !image.read(tables.hash, 1, first)) return false;
+  if (first <= 1 || first > symbols.count()) return false;  // GNU ld writes 1 if an object defines no names
   for (std::uint32_t index = 1; index < first; ++index) {
     if (!symbols.undefined_mpi(index).empty()) return false;
   }

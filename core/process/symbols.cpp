@@ -55,7 +55,7 @@ Name hashed(const char* text) noexcept {
   return {text, gnu};
 }
 
-// Returns the hash of a name in DT_HASH, which few objects have.
+// Returns the hash of a name in DT_HASH, which counts only where there is no DT_GNU_HASH.
 std::uint32_t old_hash_of(const char* text) noexcept {
   std::uint32_t old = 0;
   for (const char* c = text; *c != '\0'; ++c) {

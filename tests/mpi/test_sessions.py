@@ -136,11 +136,22 @@ def test_the_parts_of_a_job_with_a_killed_rank_are_recovered(mpi: Mpi) -> None:
     assert profile.calls("MPI_Allreduce") == {"f0.1": dict.fromkeys(ALL, 3)}
     states = profile.rows("SELECT rank, state FROM rank ORDER BY rank")
     assert states == [{"rank": 0, "state": "finalized"}, {"rank": 1, "state": "ended"}]
-    # The parts alone: what is known of rank 0, and that rank 1 is missing.
+    # Made by recover, it does not count as stored by the job.
+    again = commlens("recover", "-o", where / "y2.db", where, arenas)
+    assert (again.returncode, again.stdout.split(":")[0]) == (0, str(where / "y2.db")), again
+    assert commlens("recover", where, arenas, cwd=where).stdout.startswith("x.db: sessions")
+    (where / "x.db").unlink()
+    # The parts alone: what is known of rank 0, and that rank 1 is missing. It may run on another node.
     alone = commlens("recover", "-o", where / "z.db", part.parent)
     assert alone.returncode == 3
     assert alone.stderr.endswith("ranks 1 are missing: they left no files in the folders searched\n"), alone
     assert Profile(where / "z.db").calls("MPI_Allreduce") == {"f0.1": {0: 3}}
+    assert ", 1 of 2 ranks, began " in (listed := commlens("recover", "--list", part.parent).stdout)
+    assert ", may still run, in " in listed, "so recover makes its profile only if the place is named"
+    # A rank that found no room has left an empty part, and its arena.
+    (part.parent / "rank1.part").touch(mode=0o600)
+    whole = commlens("recover", "-o", where / "w.db", where, arenas)
+    assert (whole.returncode, whole.stderr) == (0, ""), whole
     assert commlens("clean", "--yes", where, arenas).returncode == 0
     assert part.exists(), "its job may run on other nodes"
 

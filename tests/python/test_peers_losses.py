@@ -18,22 +18,26 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("differences", "is_so"),
+    ("differences", "is_exact", "is_so"),
     [
-        ([110.0 - 50.0], True),  # instructions have no noise
-        ([-60.0], False),
-        ([], False),
-        ([3.0, 2.0, 4.0], True),  # all of few rounds
-        ([3.0, 2.0, -0.1], False),
-        ([3.0, 2.0, 4.0, 3.5, 2.5, 3.2, 2.9], True),
-        ([30.0, -20.0, 25.0, -28.0, 31.0, -22.0, 5.0], False),  # its interval has 0 in it
-        ([-3.0, -2.0, -4.0, -3.5, -2.5, -3.2, -2.9], False),
-        ([5.0] * 7, True),  # bytes of output
-        ([0.0] * 7, False),
+        ([110.0 - 50.0], True, True),  # instructions have no noise
+        ([110.0 - 50.0], False, False),
+        ([-60.0], True, False),
+        ([], True, False),
+        ([3.0, 2.0, 4.0], True, True),
+        ([3.0, 2.0, 4.0], False, False),  # too few rounds
+        ([3.0, 2.0, -0.1], True, False),
+        ([3.0, 2.0, 4.0, 3.5, 2.5, 3.2, 2.9], False, True),
+        ([30.0, -20.0, 25.0, -28.0, 31.0, -22.0, 5.0], False, False),  # its interval has 0 in it
+        ([-3.0, -2.0, -4.0, -3.5, -2.5, -3.2, -2.9], False, False),
+        ([5.0] * 7, False, True),
+        ([0.0] * 7, True, False),
     ],
 )
-def test_a_tool_costs_less_only_beyond_the_noise(differences: list[float], is_so: bool) -> None:
-    assert losses.is_more(differences) is is_so
+def test_a_tool_costs_less_only_beyond_the_noise(
+    differences: list[float], is_exact: bool, is_so: bool
+) -> None:
+    assert losses.is_more(differences, is_exact=is_exact) is is_so
 
 
 def test_a_call_that_a_tool_does_not_count_is_not_compared() -> None:
@@ -41,7 +45,7 @@ def test_a_call_that_a_tool_does_not_count_is_not_compared() -> None:
         Store("instructions").put(("openmpi", name), "1", counts=[["Iprobe", 1, number]])
     found = losses.Losses()
     values = {"commlens": 9.0, "mpisee": 0.1, "mpiP": 8.0, "IPM": 7.0}
-    more = {name: [9.0 - value] for name, value in values.items()}
+    more = {name: [9.0 - value] * 6 for name, value in values.items()}
     found.note(losses.NS, "openmpi", "Iprobe", "Iprobe, self", values, more, str)
     assert [loss.tool for loss in found.found] == ["mpiP", "IPM"], "IPM is not known to count nothing"
     assert found.compared == 2
@@ -54,7 +58,7 @@ def test_what_a_tool_does_less_is_said_with_the_rows() -> None:
     found = losses.Losses()
     for where, own in (("`halo 1`, 2 ranks", 9.0), ("`halo 1`, 4 ranks", 12.0)):
         values = {"commlens": own, "mpiP": 3.0}
-        found.note(losses.NET, "mpich", "halo", where, values, {"mpiP": [own - 3.0]}, str)
+        found.note(losses.NET, "mpich", "halo", where, values, {"mpiP": [own - 3.0] * 6}, str)
     found.note(
         losses.OUTPUT, "mpich", "amr", "`halo 1`", {"commlens": 9.0, "IPM": 1.0}, {"IPM": [8.0] * 6}, str
     )

@@ -105,14 +105,22 @@ def listed(folder: Path, patterns: Iterable[str], *, parts: bool = False) -> dic
     with opened(folder) as descriptor:
         found.update(_own_files(descriptor, folder, is_wanted))
         if parts and is_for_parts(folder.resolve().name):
-            found.update(_own_files(descriptor, folder, is_part))
+            found.update(_parts_among(_own_files(descriptor, folder, is_part)))
         for name, facts in sorted(_own(descriptor, _matching([COPIES, *([PARTS] if parts else [])]))):
             if stat.S_ISDIR(facts.st_mode) and not is_own(facts):
                 found[folder / name] = facts
             # The folder may be a link, writable for others, or removed meanwhile.
             with suppress(OSError), opened_within(descriptor, name) as copies:
-                found.update(_own_files(copies, folder / name, is_part if is_for_parts(name) else is_wanted))
+                if is_for_parts(name):
+                    found.update(_parts_among(_own_files(copies, folder / name, is_part)))
+                else:
+                    found.update(_own_files(copies, folder / name, is_wanted))
     return found
+
+
+def _parts_among(files: list[tuple[Path, os.stat_result]]) -> list[tuple[Path, os.stat_result]]:
+    """Return the parts that have content: a rank that found no room leaves an empty one, and its arena."""
+    return [(file, facts) for file, facts in files if facts.st_size != 0]
 
 
 def owners(folder: Path, patterns: Iterable[str]) -> set[int]:

@@ -51,7 +51,7 @@ def recover(where: tuple[Path, ...], output: Path | None, names: tuple[str, ...]
 
     Makes one profile of each job that no longer runs. If there are several jobs, lists them first, with their ids. The
     profile records how each rank ended and in which call its threads were (tables rank and position). Ranks that left
-    no file are missing in it. The files stay; remove them with commlens clean. If a job was killed after it had stored
+    no file are missing in it. The files stay; remove them with commlens clean, and folders .commlens-* by hand. If a job was killed after it had stored
     its profile, recover prints the path of that profile instead; -o makes one from the remaining files.
 
     Prints a message about each file, folder or job that cannot be read, and continues with the others. Exit code 3:
@@ -172,10 +172,18 @@ def _say_stored(job: Job, stored: Stored) -> None:
     missing = job.missing(stored.ranks)
     Screen().line(
         f"{stored.path}: {job.first.program}, {len(stored.ranks)} of {job.first.size} ranks, was stored by the job "
-        "itself: nothing to recover; remove the remaining files with commlens clean"
+        "itself: nothing to recover; remove the remaining files " + _how_to_remove(job)
     )
     if missing:
         complain(f"{stored.path}: ranks {missing} are missing")
+
+
+def _how_to_remove(job: Job) -> str:
+    """Return with what the files of a job are removed."""
+    parts = [arena.file.parent for arena in job.arenas if arena.is_part]
+    ways = [] if len(parts) == len(job.arenas) else ["with commlens clean"]
+    ways += [f"in {folder} by hand" for folder in dict.fromkeys(parts)]
+    return ", and ".join(ways)
 
 
 def _default_output(arena: Arena) -> Path:

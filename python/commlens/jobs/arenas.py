@@ -109,6 +109,11 @@ class Arena:
         return self.liveness == "running"
 
     @property
+    def is_part(self) -> bool:
+        """Whether it is the part of a process that has ended, for a profile that others have not made yet."""
+        return self.file.suffix == ".part"
+
+    @property
     def is_stored(self) -> bool:
         """Whether it is the last snapshot of a process whose profile is stored: nothing is left to recover."""
         return self.state == "finalized" and self.file.suffix == ".history"
@@ -132,8 +137,9 @@ class Job:
 
     @property
     def may_run(self) -> bool:
-        """Whether any of its processes is running, or may be."""
-        return any(arena.liveness != "gone" for arena in self.arenas)
+        """Whether any of its processes is running, or may be: one that left no file, while others have left parts."""
+        has_parts = any(arena.is_part for arena in self.arenas)
+        return any(arena.liveness != "gone" for arena in self.arenas) or (has_parts and bool(self.missing()))
 
     @property
     def name(self) -> str:
@@ -408,7 +414,8 @@ def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
         ranks = launches.setdefault(arena.launch, {})
         known = ranks.get(arena.rank)
         # A copy or a snapshot beside the output and the file on the node belong to the same process; the later one counts.
-        if known is None or known.app_ns < arena.app_ns:
+        # So does that of the later run, if a batch system runs a job again under the same id.
+        if known is None or is_later(arena, known):
             ranks[arena.rank] = arena
     jobs: list[dict[int, Arena]] = []
     for ranks in sorted(launches.values(), key=lambda ranks: min(a.start_time for a in ranks.values())):
@@ -426,6 +433,13 @@ def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
         else:
             jobs.append(dict(ranks))
     return [Job(tuple(job[rank] for rank in sorted(job))) for job in jobs]
+
+
+def is_later(arena: Arena, other: Arena) -> bool:
+    """Return whether a file of a rank has more of its process than another, or is of a process that began later."""
+    if seconds_between(arena.start_time, other.start_time) > 60 and arena.start_time and other.start_time:
+        return arena.start_time > other.start_time
+    return arena.app_ns > other.app_ns
 
 
 def seconds_of(time: str) -> float | None:

@@ -24,8 +24,11 @@ MOST_KEPT_RANKS = 1024
 """What larger profiles contain is not kept in memory."""
 CLOCKS_DIFFER = 60  # seconds, between a node and its file server
 
-# A profile that commlens recover made, perhaps while the job still ran, has other states.
-RANKS_SQL = "SELECT rank, node, pid FROM rank WHERE state = 'finalized'"
+# commlens recover may have made a profile while the job still ran.
+RANKS_SQL = (
+    "SELECT rank, node, pid FROM rank WHERE state = 'finalized' "
+    "AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'open_calls' AND value = 'counted')"
+)
 RECOVERED_SQL = "SELECT rank, node, pid FROM rank WHERE state <> 'running'"
 SIZE_SQL = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks'"
 
@@ -87,7 +90,8 @@ def find_profile(job: Job) -> Path | None:
 
 def _is_phase(file: Path) -> bool:
     """Return whether the application requested this copy, with a flush to a folder of its own."""
-    return file.name.startswith("rank") and not fnmatch.fnmatch(file.parent.name, owned.COPIES)
+    is_copy = file.name.startswith("rank") and file.suffix == ".arena"
+    return is_copy and not fnmatch.fnmatch(file.parent.name, owned.COPIES)
 
 
 def _candidates(arena: Arena) -> Iterator[Path]:

@@ -115,14 +115,11 @@ TEST(the_arena_of_a_killed_rank_joins_the_parts_of_the_others) {
 TEST(a_damaged_part_is_refused) {
   const Folder folder;
   const std::string whole = part_of_rank(0, 4, 77), path = folder.path() + "/rank0.part";
-  const std::size_t head = whole.size() - read_part(whole.data(), whole.size())->bytes;
   for (std::size_t size = 0; size < whole.size(); ++size) CHECK(!read_part(whole.data(), size));
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ 0x40);
-    const std::optional<Part> part = read_part(changed.data(), changed.size());
-    // A fact of the head that is another one, such as the name of the node, cannot be told.
-    if (at >= head || at < part_magic.size()) CHECK(!part);
+    CHECK(!read_part(changed.data(), changed.size()));
   }
   const auto reader = read_from(path, whole.substr(0, whole.size() - 1));
   CHECK_EQ(reader->error, path + ": a damaged part, or one of another version of commlens");
