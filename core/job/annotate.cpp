@@ -70,7 +70,7 @@ void check_annotations() {
   if (begin == nullptr || !is_in_object(begin) || are_in_one_object(begin, &state) || launcher_rank() > 0) return;
   say("libcommlens.so is linked after %s, so regions bypass it. Link it first, or start the program with "
       "commlens-run",
-      *object_of(begin) != '\0' ? object_of(begin) : "the program itself");
+      shown_object_of(begin));
 }
 
 bool is_annotating() noexcept { return is_on(); }

@@ -207,12 +207,6 @@ void say_when_bypassed() noexcept {
       "profiled");
 }
 
-// Returns the path of the object that contains an address, for a message.
-static std::string path_of(const void* address) {
-  const char* const path = object_of(address);
-  return *path != '\0' ? path : "the program itself";
-}
-
 // A libcommlens.so may be loaded into a program with libcommlens.a: by commlens-run, or into all programs of a machine.
 // Each call would count in both.  Only the archive knows the program's regions.
 static void measure_alone() noexcept {
@@ -237,7 +231,7 @@ __attribute__((constructor)) static void check_order() {
   if (launcher_rank() <= 0) {
     say("libcommlens.so is linked after the MPI library (%s), so calls bypass it: not profiling. Link it "
         "before the MPI library, or start the program with commlens-run",
-        path_of(init).c_str());
+        shown_object_of(init));
   }
 }
 

@@ -256,6 +256,11 @@ const char* object_of(const void* address) noexcept {
   return search.path;
 }
 
+const char* shown_object_of(const void* address) noexcept {
+  const char* const path = object_of(address);
+  return *path != '\0' ? path : "the program itself";
+}
+
 bool is_in_object(const void* address) noexcept {
   return dl_iterate_phdr([](dl_phdr_info* object, std::size_t, void* at) { return holds(*object, at) ? 1 : 0; },
                          const_cast<void*>(address)) != 0;

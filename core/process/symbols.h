@@ -44,6 +44,9 @@ class DefinedNames {
 // Returns the path of the object that contains `address`; empty for the program itself, and if no object does.
 const char* object_of(const void* address) noexcept;
 
+// The same for a message: "the program itself" in place of an empty text.
+const char* shown_object_of(const void* address) noexcept;
+
 // True if one loaded object contains both addresses.
 bool are_in_one_object(const void* one, const void* other) noexcept;
 

@@ -110,6 +110,8 @@ TEST(two_addresses_are_in_one_object_or_not) {
   CHECK(!are_in_one_object(&here, in_libc));
   CHECK(!are_in_one_object(&here, allocated.get()));
   CHECK(!are_in_one_object(allocated.get(), allocated.get()));
+  CHECK_EQ(std::string(shown_object_of(in_libc)), path_of(in_libc));
+  CHECK_EQ(std::string(shown_object_of(&here)), std::string("the program itself"));
 }
 
 TEST(allocated_memory_is_in_no_object) {
