@@ -22,7 +22,7 @@ HISTORIES = ("*.history",)
 COPIES = "commlens-arenas-*"
 """Folders in which a job stores copies of its arenas, and their history."""
 PARTS = ".commlens-" + "[0-9a-f]" * 16
-"""Folders through which the ranks of a job meet that cannot send each other messages (docs/decisions/0007-sessions.md)."""
+"""Folders in which ranks store their parts, if they cannot send each other messages (docs/decisions/0007-sessions.md)."""
 PART_FILES = ("*.part",)
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -198,7 +198,7 @@ def find(
     histories : bool
         Include the snapshots of COMMLENS_FLUSH_EVERY; each such file has several processes.
     parts : bool
-        Include what ranks have stored that have ended, and wait for others to make the profile.
+        Include the parts of ranks that have ended, which wait for the other ranks.
 
     Raises
     ------
