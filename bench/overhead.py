@@ -151,11 +151,13 @@ def measure_app(place: Path, mpi: str, command: str, count: int) -> None:
     write_rows(place / APPS, App, [*others, *found])
 
 
-def minimal(mpi: str, scratch: Path) -> Path:
-    """Compile the minimal wrapper."""
+def minimal(mpi: str, scratch: Path, *flags: str) -> Path:
+    """Compile the minimal wrapper, with these flags."""
     library = scratch / f"minimal-{mpi}.so"
     source = HERE / "tools" / "minimal.c"
-    subprocess.run([f"mpicc.{mpi}", "-O2", "-w", "-shared", "-fPIC", source, "-o", library], check=True)
+    subprocess.run(
+        [f"mpicc.{mpi}", "-O2", "-w", "-shared", "-fPIC", *flags, source, "-o", library], check=True
+    )
     return library
 
 

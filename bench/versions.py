@@ -27,7 +27,8 @@ from typing import NamedTuple
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("", "python")]
 
 from bench.apps import PROGRAMS, build  # noqa: E402
-from run import ENVIRONMENT, HERE, RUNNER, machine  # noqa: E402
+from overhead import minimal  # noqa: E402
+from run import ENVIRONMENT, RUNNER, machine  # noqa: E402
 
 from commlens.base.errors import CommlensError  # noqa: E402
 from commlens.overhead.estimate import Cost, Estimate, costs  # noqa: E402
@@ -89,11 +90,7 @@ def tool(name: str, build_folder: Path) -> Tool:
 
 def least_work(mpi: str, folder: Path) -> Tool:
     """Compile the wrapper that counts calls and looks at the clock only in those that can wait."""
-    library = folder / f"minimal-{mpi}.so"
-    source = HERE / "tools" / "minimal.c"
-    command = [f"mpicc.{mpi}", "-O2", "-shared", "-fPIC", "-DONLY_WAITING", "-o", str(library), str(source)]
-    subprocess.run(command, check=True)
-    return Tool(LEAST_WORK, library=str(library))
+    return Tool(LEAST_WORK, library=str(minimal(mpi, folder, "-DONLY_WAITING")))
 
 
 def commit(build_folder: Path) -> str:

@@ -28,14 +28,15 @@ COLUMNS = (INSTRUCTIONS, NS, FINALIZE, MEMORY, OUTPUT, NET, HOOK, WRAP)
 EXACT = (INSTRUCTIONS, OUTPUT)
 """Costs without noise."""
 
-BY_PROCEDURE = "It has no communicators, on which the ranks would have to agree."
+NO_AGREEMENT = "It has no communicators, on which the ranks would have to agree."
 NO_COMMS = "It has no communicators."
+OWN_FILES = "Each rank writes a file of its own; nothing is put together."
 FEWER_TABLES = "It has neither call sites nor pairs of ranks nor slices of time."
 REASONS: Mapping[tuple[str, str], str] = {
-    (FINALIZE, "mpiP -k 0"): BY_PROCEDURE,
-    (FINALIZE, "Caliper mpi-report"): BY_PROCEDURE,
-    (FINALIZE, "Caliper messages"): "Each rank writes a file of its own; nothing is put together.",
-    (FINALIZE, "IPM"): BY_PROCEDURE,
+    (FINALIZE, "mpiP -k 0"): NO_AGREEMENT,
+    (FINALIZE, "Caliper mpi-report"): NO_AGREEMENT,
+    (FINALIZE, "Caliper messages"): OWN_FILES,
+    (FINALIZE, "IPM"): NO_AGREEMENT,
     (MEMORY, "IPM"): NO_COMMS,
     (MEMORY, "Caliper mpi-report"): NO_COMMS,
     (MEMORY, "mpiP -k 0"): NO_COMMS,
@@ -45,13 +46,13 @@ REASONS: Mapping[tuple[str, str], str] = {
     (OUTPUT, "mpiP"): "A text, without communicators and pairs of ranks.",
     (OUTPUT, "mpiP -k 0"): "A text of sums by procedure.",
     (OUTPUT, "Caliper mpi-report"): "A text of sums by procedure, over all ranks.",
-    (OUTPUT, "Caliper messages"): "It has neither call sites nor pairs of ranks nor slices of time.",
+    (OUTPUT, "Caliper messages"): FEWER_TABLES,
     (OUTPUT, "IPM"): NO_COMMS,
-    (HOOK, "mpiP -k 0"): BY_PROCEDURE,
-    (HOOK, "Caliper mpi-report"): BY_PROCEDURE,
-    (HOOK, "Caliper messages"): "Each rank writes a file of its own; nothing is put together.",
-    (HOOK, "IPM"): BY_PROCEDURE,
-    (HOOK, "mpiP"): BY_PROCEDURE,
+    (HOOK, "mpiP -k 0"): NO_AGREEMENT,
+    (HOOK, "Caliper mpi-report"): NO_AGREEMENT,
+    (HOOK, "Caliper messages"): OWN_FILES,
+    (HOOK, "IPM"): NO_AGREEMENT,
+    (HOOK, "mpiP"): NO_AGREEMENT,
 }
 """By column and tool: what the tool does less, which its documentation or its output shows."""
 UNKNOWN = "**not known**"

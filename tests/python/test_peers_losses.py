@@ -81,4 +81,4 @@ def test_every_reason_is_of_a_column_and_a_configuration_of_the_page() -> None:
 def test_a_tool_without_communicators_does_nothing_where_one_is_made() -> None:
     assert losses.reason_of(losses.NET, "mpich", "IPM", "comm_churn") == losses.NO_COMMS
     assert losses.reason_of(losses.NET, "mpich", "IPM", "cg") == losses.UNKNOWN
-    assert losses.reason_of(losses.HOOK, "mpich", "IPM", "comm_churn") == losses.BY_PROCEDURE
+    assert losses.reason_of(losses.HOOK, "mpich", "IPM", "comm_churn") == losses.NO_AGREEMENT
