@@ -14,6 +14,8 @@ from harness import Mpi
 from commlens.cli import commlens
 
 RANKS = 2
+RUNS = 10
+"""So many that a difference is certain even if load makes a run with the setting slower than its partner without."""
 
 
 def prepared(mpi: Mpi, monkeypatch: pytest.MonkeyPatch, where: Path) -> None:
@@ -43,7 +45,7 @@ def test_the_way_round_a_slow_algorithm_is_found_and_proven(
     assert before.stderr.count("slow_algorithm: 50 slow calls") == RANKS
     prepared(mpi, monkeypatch, tmp_path)
     monkeypatch.setenv("LD_PRELOAD", str(slow))
-    done = tuned(mpi, before.profile, program, "--op", "Alltoall", "--budget", 20, "--runs", 6)
+    done = tuned(mpi, before.profile, program, "--op", "Alltoall", "--budget", 20, "--runs", RUNS)
     monkeypatch.delenv("LD_PRELOAD")
     folder = before.profile.with_suffix(".tune")
     assert done.exit_code == 0, done.output
@@ -84,7 +86,7 @@ def test_mpich_gets_a_rule_for_the_slow_size(
     prepared(mpi, monkeypatch, tmp_path)
     idle = mpi.compile("sleep_when_idle.c", None, shared=True)
     monkeypatch.setenv("LD_PRELOAD", f"{sends}:{idle}")
-    done = tuned(mpi, before.profile, program, "--budget", 40, "--runs", 6)
+    done = tuned(mpi, before.profile, program, "--budget", 40, "--runs", RUNS)
     monkeypatch.delenv("LD_PRELOAD")
     folder = before.profile.with_suffix(".tune")
     assert done.exit_code == 0, done.output
@@ -132,7 +134,7 @@ def test_a_variable_that_makes_the_run_faster_is_kept(
     left = tuned(mpi, before.profile, program, "--no-switches")
     assert left.exit_code == 0, left.output
     assert name not in left.output
-    done = tuned(mpi, before.profile, program, "--runs", 7)
+    done = tuned(mpi, before.profile, program, "--runs", RUNS)
     assert done.exit_code == 0, done.output
     assert f"\n{name}: Faster: " in done.output, done.output
     folder = before.profile.with_suffix(".tune")
@@ -140,6 +142,6 @@ def test_a_variable_that_makes_the_run_faster_is_kept(
     assert f"- {name}: Faster: " in (folder / "rules.md").read_text(encoding="utf-8")
     assert not (folder / "measurements.csv").exists()
     runs = (folder / "proof.csv").read_text(encoding="utf-8")
-    again = tuned(mpi, before.profile, program, "--runs", 7)
+    again = tuned(mpi, before.profile, program, "--runs", RUNS)
     assert again.output.splitlines()[-2:] == done.output.splitlines()[-2:]
     assert (folder / "proof.csv").read_text(encoding="utf-8") == runs

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls MPI_Reduce_scatter_block 30 times with blocks of 1 KiB, and computes a little between the calls.
+// Calls MPI_Reduce_scatter_block 100 times with blocks of 1 KiB, and computes a little between the calls.
 #include <mpi.h>
 #include <stdlib.h>
 
-enum { CALLS = 30, COUNT = 128 };
+enum { CALLS = 100, COUNT = 128 };
 
 int main(int argc, char** argv) {
   int size;
