@@ -55,6 +55,7 @@ run_inside() {
     set -e
     root=$1 id=$2 number=0
     shift 2
+    mount --bind "$root" "$root"  # buildah changes how / is mounted
     mount -t proc proc "$root/proc"
     mount -t sysfs -o ro sysfs "$root/sys"
     mount -t tmpfs -o mode=755 dev "$root/dev"

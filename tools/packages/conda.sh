@@ -4,7 +4,7 @@
 # and Python in the place of conda's. Sourced by tools/packages.sh.
 prepare() {
   root_with "$1" trixie "${smoke_packages[@]}" cmake make python3-venv python3-click python3-numpy python3-rich \
-    ca-certificates
+    ca-certificates zstd
   as_user "$1" bash -euxc 'python3 -m venv tools && tools/bin/pip install --no-input py-rattler-build==0.73.0 pyyaml==6.0.3'
 }
 

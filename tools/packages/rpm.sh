@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 # The RPM package, built and installed with Debian's rpm. Its database knows nothing of Debian's packages, so that
 # dependencies are not looked at. Sourced by tools/packages.sh.
-prepare() { root_with "$1" trixie g++ cmake make python3 rpm rpmlint xz-utils; }
+# rpm calls `file` and elfutils to take debugging information out of programs, and pkg-config for what a package provides.
+prepare() { root_with "$1" trixie g++ cmake make python3 rpm rpmlint xz-utils file pkg-config elfutils; }
 
 build() {
   local home=$ROOTS/$1/home/user
@@ -24,7 +25,7 @@ check() {
   rm -rf dist/rpm/*debug*
   cp dist/rpm/*.rpm "$root/tmp"
   # shellcheck disable=SC2016  # expands inside
-  in_root "$1-user" bash -euxc 'rm /tmp/*.src.rpm && rpm --install --nodeps --force-debian /tmp/*.rpm && rpm --query --all'
+  in_root "$1-user" bash -euxc 'rm /tmp/*.src.rpm && rpm --install --nodeps /tmp/*.rpm && rpm --query --all'
   # Where Python for Fedora and SUSE looks, Debian's does not.
   folder=$(cd "$root" && echo usr/lib/python3*/site-packages)
   smoke "$1-user" "PYTHONPATH=/$folder"
