@@ -124,7 +124,7 @@ test-wheels: ## build them twice, install them in empty environments, profile jo
 test-rust:   ## programs in Rust with rsmpi; needs cargo: minutes the first time
 	@tools/rust.sh
 
-packages:    ## Debian, RPM, Spack, EasyBuild, conda, Docker, Apptainer: built, installed, jobs profiled; PARTS=some; hours, as root
+packages:    ## Debian, RPM, Spack, EasyBuild, conda, Docker, Apptainer: built, installed, jobs profiled; PARTS=some; an hour, as root
 	@SPACK="$(SPACK)" tools/packages.sh $(PARTS)
 
 first-report: ## from an empty Debian to the first report, each step timed; docs/evidence/install.md: an hour, as root

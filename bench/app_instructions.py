@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count the instructions that commlens adds to a program of bench/apps, and what of them its options take.
+"""Count the instructions that commlens adds to a program of bench/apps, and how its options change the number.
 
 Per message, test or put; on any machine, however busy.
 Each program runs under callgrind as one process, with two numbers of rounds.  The difference has no begin and no end.
@@ -27,7 +27,7 @@ from bench.run import ENVIRONMENT, RUNNER
 
 @dataclass(frozen=True)
 class Runs:
-    """The two runs of a program: their arguments, and of what the second one makes `more` than the first one."""
+    """The two runs of a program: their arguments, and how many `more` operations the second one makes, and which."""
 
     few: str
     many: str
@@ -79,6 +79,8 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"default: {', '.join(RUNS)}")
     parser.add_argument("--mpi", action="append", choices=["openmpi", "mpich"], help="default: both")
     given = parser.parse_args()
+    if unknown := sorted({*given.programs} - RUNS.keys()):
+        parser.error(f"no such program: {', '.join(unknown)}")
     print(f"{'mpi':8} {'program':13} {'per':13}" + "".join(f"{leg:>11}" for leg in LEGS))
     for mpi in given.mpi or ["openmpi", "mpich"]:
         for name in given.programs or RUNS:

@@ -10,7 +10,8 @@
 #
 # ROOTS_CCACHE=DIR, if it is set, keeps what the compilers make, for the next run, where the package ccache is installed.
 #
-# Each command has namespaces of its own. Mounts end with it, and nothing outside of the root folder is mounted writable.
+# Each command has namespaces of its own. Mounts end with it, and nothing outside of the root folder is mounted writable but
+# ROOTS_CCACHE.
 . tools/step.sh
 ROOTS=${ROOTS:-$PWD/build/roots}
 mkdir -p "$ROOTS"

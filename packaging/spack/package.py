@@ -42,6 +42,12 @@ class Commlens(CMakePackage, PythonExtension):
             args.append(self.define("COMMLENS_PYTHON", self.spec["python"].command.path))
         return args
 
+    def test_imports(self):
+        """the modules of the reader can be imported"""
+        if not self.spec.satisfies("+reader"):
+            raise SkipTest("needs +reader")
+        super().test_imports()
+
     def test_libraries(self):
         """commlens-run finds the library of each interface"""
         run = which("commlens-run", path=self.prefix.bin, required=True)

@@ -13,7 +13,7 @@ build() {
   install -D "dist/$archive" "$root/dist/$archive"
   cp dist/recipes/conda/recipe.yaml tools/packages/conda_build.py "$root/home/user"
   to_user "$1"
-  as_user "$1" tools/bin/python conda_build.py recipe.yaml built && mkdir -p dist/conda &&
+  as_user "$1" tools/bin/python conda_build.py recipe.yaml built && rm -rf dist/conda && mkdir dist/conda &&
     cp "$root"/home/user/built/*/commlens-*.conda dist/conda
 }
 

@@ -5,7 +5,7 @@ suite() { case $1 in debian-12) echo bookworm ;; debian-13) echo trixie ;; esac;
 
 prepare() { root_with "$1" "$(suite "$1")" build-essential debhelper dh-python cmake python3 libslurm-dev libsqlite3-0 lintian; }
 
-# As packaging/debian/README.md says, by a user without rights. Lintian's complaints of any weight are failures.
+# As packaging/debian/README.md says, by a user without rights. Lintian's errors and warnings are failures.
 build() {
   local source=$ROOTS/$1/home/user
   cp "dist/$archive" "$source/commlens_$version.orig.tar.xz"
@@ -17,7 +17,7 @@ build() {
     dpkg-buildpackage --no-sign
     cd ..
     lintian --fail-on error,warning --info --display-info --pedantic ./*.changes
-  ' && mkdir -p "dist/$1" && cp "$source"/*.{deb,dsc,debian.tar.xz,changes} "dist/$1"
+  ' && rm -rf "dist/$1" && mkdir "dist/$1" && cp "$source"/*.{deb,dsc,debian.tar.xz,changes} "dist/$1"
 }
 
 # In another root folder, which has nothing of the build.
@@ -27,5 +27,5 @@ check() {
   # shellcheck disable=SC2016
   apt_in_root "$1-user" $(cd "dist/$1" && printf '/tmp/%s\n' *.deb)
   smoke "$1-user"
-  facts "$1" "$(cd "dist/$1" && echo *.deb | wc -w) packages, lintian has no complaint; Open MPI and MPICH profiled"
+  facts "$1" "$(cd "dist/$1" && echo *.deb | wc -w) packages, lintian has no error and no warning; Open MPI and MPICH profiled"
 }

@@ -13,10 +13,10 @@ build() {
   to_user "$1"
   # shellcheck disable=SC2016  # expands inside
   as_user "$1" bash -euxc '
-    rpmlint --config rpmlint.toml commlens.spec
+    rpmlint --strict --config rpmlint.toml commlens.spec
     rpmbuild --nodeps -ba commlens.spec
-    rpmlint --config rpmlint.toml rpmbuild/RPMS rpmbuild/SRPMS
-  ' && mkdir -p dist/rpm && find "$home/rpmbuild" -name '*.rpm' -exec cp -t dist/rpm {} +
+    rpmlint --strict --config rpmlint.toml rpmbuild/RPMS rpmbuild/SRPMS
+  ' && rm -rf dist/rpm && mkdir dist/rpm && find "$home/rpmbuild" -name '*.rpm' -exec cp -t dist/rpm {} +
 }
 
 check() {

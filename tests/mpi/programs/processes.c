@@ -62,8 +62,9 @@ static void starts(void) {
 
 /* The child makes the calls that the parent has made before it, and makes after it: known ones and new ones.  They are
  * calls that receive nothing: a child that receives takes the messages of its parent from Open MPI's shared memory. */
-static void sends(int n, int tag) {
-  for (int i = 0; i < n; ++i) MPI_Send(NULL, 0, MPI_INT, MPI_PROC_NULL, tag, MPI_COMM_SELF);
+static void sends(int n, int count) {
+  int const data[2] = {0, 0};
+  for (int i = 0; i < n; ++i) MPI_Send(data, count, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF);
 }
 
 static void repeats(void) {
