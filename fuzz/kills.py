@@ -30,8 +30,9 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from harness import ROOT, Mpi, alive
+from harness import ROOT, Mpi
 from harness import commlens as command
+from processes import alive
 from profile_rows import Profile
 from test_survive import Running, check_counts, job
 

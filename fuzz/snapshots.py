@@ -27,8 +27,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import BUILD, Mpi, alive
+from harness import BUILD, Mpi
 from harness import commlens as command
+from processes import alive
 from profile_rows import Profile
 from recorders import recorders
 from test_survive import COUNTS, KINDS, Running, job

@@ -7,13 +7,14 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from harness import ROOT, Mpi, alive, commlens, started
+from harness import ROOT, Mpi, commlens, started
+from processes import alive
 from profile_rows import Profile
 
 RANKS = 3
@@ -38,7 +39,7 @@ class Blocked:
     pids: list[int]
     began_ns: list[int]
 
-    def wait(self, ranks: range | list[int]) -> None:
+    def wait(self, ranks: Sequence[int]) -> None:
         """Wait until ranks are gone."""
         end = time.monotonic() + 60
         while any(alive(self.pids[rank]) for rank in ranks):
@@ -98,11 +99,11 @@ def test_the_call_a_rank_is_in_when_a_signal_ends_it_is_time_in_mpi(mpi: Mpi) ->
         job.places()
         wait_ns = 300_000_000
         time.sleep(wait_ns / 1e9)
-        lived_ns = time.monotonic_ns()
-        for rank in (1, 2, 0):
-            with suppress(ProcessLookupError):  # the launcher may end the others first
-                os.kill(job.pids[rank], signal.SIGTERM)
-        job.wait(range(RANKS))
+        for ranks in ([1, 2], [0]):
+            for rank in ranks:
+                with suppress(ProcessLookupError):  # the launcher may end the others first
+                    os.kill(job.pids[rank], signal.SIGTERM)
+            job.wait(ranks)
         dead_ns = time.monotonic_ns()
         path = job.recovered()
     profile = Profile(path)
@@ -117,7 +118,6 @@ def test_the_call_a_rank_is_in_when_a_signal_ends_it_is_time_in_mpi(mpi: Mpi) ->
         assert row["longest_ns"] == row["ns"] <= dead_ns - job.began_ns[row["rank"]]
         if states[row["rank"]] == "SIGTERM":  # a launcher may kill the others first
             assert row["ns"] >= wait_ns
-            assert row["ns"] >= (lived_ns - job.began_ns[row["rank"]]) // 2
     assert any(states[rank] == "SIGTERM" for rank in (1, 2))
     assert {row["rank"] for row in times} >= {rank for rank in (1, 2) if states[rank] == "SIGTERM"}
     text = commlens("report", path).stdout

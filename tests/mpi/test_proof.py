@@ -24,7 +24,7 @@ FILES = {"test_p2p_buf": 40, "test_cco_nb_vec": 50, "test_comm": 20, "test_reque
 @pytest.mark.parametrize("file", FILES)
 def test_cases_of_mpi4py_end_as_they_do_without_commlens(mpi: Mpi, file: str, tmp_path: Path) -> None:
     main = fetch.sdist("mpi4py", MPI4PY) / "test" / "main.py"
-    program = Program(file, (sys.executable, main, "--no-builddir", "-v", file), mpi4py_env(mpi), seconds=120)
+    program = Program(file, (sys.executable, main, "--no-builddir", "-v", file), mpi4py_env(mpi), seconds=600)
     pairs = Pairs(SUITES["mpi4py"], mpi, program, 2, tmp_path)
     cases = pairs.compare(again=3)
     assert not {name: cases[name] for name in different(cases)}

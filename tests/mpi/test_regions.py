@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import BUILD, ROOT, SANITIZER_ENV, Mpi, Result, commlens, kill_at_once, started
+from harness import BUILD, ROOT, SANITIZER_ENV, Mpi, Result, commlens, started
+from processes import kill_at_once
 from profile_rows import Profile
 
 API = BUILD / "lib"

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.dealt
 
 CALLS = 50
 GIGABYTE = 1 << 30
-AT_ONCE = 10
+AT_ONCE = 120
 """Seconds: what waits for a stranger waits for ever."""
 TIME = b"2026-01-01T00:00:00Z"
 VICTIMS = pytest.mark.parametrize("victim", ["root", "alice"])

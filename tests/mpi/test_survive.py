@@ -20,7 +20,8 @@ from pathlib import Path
 
 import harness
 import pytest
-from harness import Mpi, alive, started
+from harness import Mpi, started
+from processes import alive, kill_at_once
 from profile_rows import Profile
 
 RANKS = 4
@@ -203,8 +204,7 @@ def test_a_good_end_leaves_nothing(mpi: Mpi) -> None:
 
 def test_some_ranks_are_missing(mpi: Mpi) -> None:
     with job(mpi, "run") as running:
-        for one in running.wait_until_ready():
-            os.kill(one.pid, signal.SIGKILL)
+        kill_at_once([one.pid for one in running.wait_until_ready()])
         running.wait()
         counted = running.counted()
         gone = [path for path in running.arenas.iterdir() if f"-{counted[2].pid}-" in path.name]

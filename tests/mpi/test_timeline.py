@@ -18,12 +18,23 @@ def commlens(*arguments: str | Path) -> str:
     return done.stdout
 
 
-def halves(found: dict[str, Any], title: str, key: str) -> list[dict[Any, int]]:
-    """Return the time by communicator or rank in the first and in the second half of the rows."""
-    sums: list[dict[Any, int]] = [{}, {}]
-    for row in found[title]:
-        of_half = sums[2 * row["row"] // len(found["slices"])]
-        of_half[row[key]] = of_half.get(row[key], 0) + row["time_ns"]
+def row_of_share(found: dict[str, Any], communicator: str, share: float) -> int:
+    """Return the first row by which this share of the time in the communicator has passed."""
+    times = [row for row in found["communicators"] if row["communicator"] == communicator]
+    passed, whole = 0, sum(row["time_ns"] for row in times)
+    for row in sorted(times, key=lambda row: int(row["row"])):
+        passed += row["time_ns"]
+        if passed >= share * whole:
+            return int(row["row"])
+    raise AssertionError(times)
+
+
+def times_of_ranks(found: dict[str, Any], rows: range) -> dict[int, int]:
+    """Return the time of each rank in these rows."""
+    sums: dict[int, int] = {}
+    for row in found["ranks"]:
+        if row["row"] in rows:
+            sums[row["rank"]] = sums.get(row["rank"], 0) + row["time_ns"]
     return sums
 
 
@@ -31,11 +42,12 @@ def test_phases_and_late_ranks_are_seen(mpi: Mpi) -> None:
     result = mpi.run(4, [mpi.compile("phases.c")])
     assert (result.rc, result.stdout) == (0, "done\n"), result
     found = json.loads(commlens("timeline", result.profile, "--format", "json"))
-    world, half = halves(found, "communicators", "communicator")
-    assert world["W0.0"] > 4 * world.get("s*.1", 0)
-    assert half["s*.1"] > 4 * half.get("W0.0", 0)
-    first, second = halves(found, "ranks", "rank")
+    # The phases need not take equally long: a busy machine may hold up one of them.
+    end, begin = row_of_share(found, "W0.0", 0.9), row_of_share(found, "s*.1", 0.1)
+    assert end <= begin
+    first = times_of_ranks(found, range(end))
     assert min(first, key=lambda rank: first[rank]) == 0
+    second = times_of_ranks(found, range(begin + 1, len(found["slices"])))
     assert min(second[0], second[2]) > 2 * max(second[1], second[3])
     profile = result.open()
     (total,) = profile.rows("SELECT SUM(calls) AS calls, SUM(mpi_ns) AS mpi_ns FROM rank")

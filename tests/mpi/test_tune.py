@@ -14,9 +14,8 @@ from harness import Mpi
 from commlens.cli import commlens
 
 RANKS = 2
-RUNS = 10
-"""So many that a difference is certain even if load makes a run with the setting slower than its partner without, by less
-than the other runs save."""
+RUNS = 12
+"""So many that a difference is certain even if load makes a run with the setting slower than its partner without."""
 
 
 def prepared(mpi: Mpi, monkeypatch: pytest.MonkeyPatch, where: Path) -> None:

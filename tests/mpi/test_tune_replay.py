@@ -200,7 +200,7 @@ def test_a_budget_is_kept(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     begin = time.monotonic()
     found = launched(mpi, cases, tmp_path, monkeypatch, 6.0, ranks=2)
-    assert time.monotonic() - begin < 30
+    assert time.monotonic() - begin < 60
     assert found.times
     assert Path(found.module).name.startswith("libmpi")  # the file whose tables a rule for MPICH changes
 

@@ -44,8 +44,8 @@ def test_all_wait_for_the_last_in_every_collective(mpi: Mpi) -> None:
     for operation, row in rows.items():
         assert (row["samples"], row["last_rank"], row["pattern"]) == (CALLS, LATE, "same"), operation
         assert row["share_low"] == row["share_high"] == row["waiting_share"]
-        # Both others wait for the delay, or longer if the system lets rank LATE sleep for longer.  One alone would be half.
-        assert row["waiting_ns"] > 0.75 * 2 * CALLS * MICROSECONDS * 1000, operation
+        # Both others wait for the delay, less the time until they saw the end of the call before.  One alone would be half.
+        assert row["waiting_ns"] > 0.6 * 2 * CALLS * MICROSECONDS * 1000, operation
 
 
 def test_every_call_is_sampled_and_the_waiting_is_that_of_a_trace(mpi: Mpi) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import Mpi
+from harness import TRIES, Mpi
 from traces import check, read, run
 
 PROGRAM = "late_operations.c"
@@ -32,13 +32,15 @@ def test_waiting_and_the_late_rank_are_those_of_a_trace(mpi: Mpi, case: str, ran
 
 def test_some_of_many_operations_stand_for_all(mpi: Mpi) -> None:
     steps = 20_000
-    truth, profile = run(mpi, PROGRAM, 2, "allreduce", steps, 1)
-    expected, row = truth["MPI_Wait"], read(profile).rows["MPI_Wait"]
-    assert 0 < row["samples"] < 2 * steps
-    assert row["share_low"] < row["waiting_share"] < row["share_high"]
-    # The two look at the clock some 100 ns apart.
-    margin = 0.02
-    assert row["share_low"] - margin <= expected.waiting / expected.time <= row["share_high"] + margin
+    for _ in range(TRIES):
+        truth, profile = run(mpi, PROGRAM, 2, "allreduce", steps, 1)
+        expected, row = truth["MPI_Wait"], read(profile).rows["MPI_Wait"]
+        assert 0 < row["samples"] < 2 * steps
+        assert row["share_low"] < row["waiting_share"] < row["share_high"]
+        margin = 0.02  # the two look at the clock some 100 ns apart
+        if row["share_low"] - margin <= expected.waiting / expected.time <= row["share_high"] + margin:
+            return
+    pytest.fail(f"{row}, {expected}")
 
 
 def test_several_aggregators_find_what_one_finds(mpi: Mpi) -> None:

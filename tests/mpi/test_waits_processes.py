@@ -32,11 +32,14 @@ def run(mpi: Mpi, *arguments: str) -> Profile:
 
 
 def check_late(rows: Sequence[dict[str, object]], calls: int) -> None:
-    """Assert that one row has all calls, for each of which rank 0 was awaited for 2 ms, or longer on a busy machine."""
+    """Assert that one row has all calls, for each of which rank 0 was awaited.
+
+    For 2 ms, less the time until rank 1 saw the end of the call before: it may have had no processor.
+    """
     (row,) = rows
     assert (row["samples"], row["collectives"]) == (calls, calls)
     assert isinstance(row["late_ns"], int)
-    assert row["late_ns"] >= calls * LATE_NS * 0.9
+    assert row["late_ns"] >= calls * LATE_NS * 0.25
 
 
 def test_children_leave_the_numbers_of_the_calls_alone(mpi: Mpi) -> None:
@@ -60,7 +63,7 @@ def test_freed_communicators_keep_their_samples(mpi: Mpi) -> None:
     assert isinstance(row["samples"], int)
     assert ALL_OF * CALLS_EACH <= row["samples"] <= COMMUNICATORS * CALLS_EACH
     assert isinstance(row["late_ns"], int)
-    assert row["late_ns"] >= row["samples"] * LATE_NS * 0.9
+    assert row["late_ns"] >= row["samples"] * LATE_NS * 0.25
     per_comm = profile.column(
         "SELECT DISTINCT samples FROM sampled JOIN op ON op.id = op WHERE name = 'MPI_Barrier'"
     )

@@ -339,8 +339,8 @@ def test_many_ranks_are_blocks_and_take_seconds(tmp_path: Path, run: Run) -> Non
                 SELECT i FROM s;
             INSERT INTO slice SELECT 1, 1, rank, i, 1, 10000000, 0, 0 FROM rank, s;
         """)
-    start = time.monotonic()
+    start = time.process_time()
     output = shown(run, path, "--comm", "W0.0")
-    assert time.monotonic() - start < 60
+    assert time.process_time() - start < 60
     assert "a cell is 128 ranks for 50.0 ms" in output
     assert output.count("│") == 2 * 32

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 30 };
@@ -42,12 +43,21 @@ static void* listen(void* with_type) {
   return NULL;
 }
 
+static long long used_ns(clockid_t clock) {
+  struct timespec used;
+  clock_gettime(clock, &used);
+  return 1000000000LL * used.tv_sec + used.tv_nsec;
+}
+
 static pthread_t start_with(void* (*listener)(void*), void* with_type) {
   pthread_t thread;
   in_call = 0;
   pthread_create(&thread, NULL, listener, with_type);
   while (!in_call) usleep(100);
-  usleep(5000); /* in MPI_Recv by now; if not, the program is still right, but shows less */
+  /* The listener is in MPI_Recv when it has computed for a while: it polls there. */
+  clockid_t clock;
+  pthread_getcpuclockid(thread, &clock);
+  for (long long const begin = used_ns(clock); used_ns(clock) - begin < 200000;) usleep(100);
   MPI_Barrier(MPI_COMM_WORLD);
   return thread;
 }

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of a job: whether they are there, and how they are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+
+def kill_at_once(pids: Sequence[int]) -> None:
+    """Kill those ranks that are there with SIGKILL, and stop their launcher meanwhile.
+
+    The launcher would send SIGTERM to the other ranks as soon as the first one dies.
+    """
+    parents = {parent_of(pid) for pid in pids} - {0, 1}
+    for parent in parents:
+        os.kill(parent, signal.SIGSTOP)
+    try:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    finally:
+        for parent in parents:
+            os.kill(parent, signal.SIGCONT)
+
+
+def parent_of(pid: int) -> int:
+    """Return the parent of a process, or 0."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def alive(pid: int) -> bool:
+    """Return whether the process is there and no zombie."""
+    try:
+        return pid > 0 and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
