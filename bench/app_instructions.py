@@ -27,7 +27,7 @@ from bench.run import ENVIRONMENT, RUNNER
 
 @dataclass(frozen=True)
 class Runs:
-    """The two runs of a program: their arguments, and how many `more` operations the second one makes, and which."""
+    """The arguments of two runs of a program; how many `more` operations the second one makes, and `what` they are."""
 
     few: str
     many: str

@@ -17,9 +17,12 @@ class Commlens(CMakePackage, PythonExtension):
     homepage = "@ADDRESS@"
     url = "@ADDRESS@/commlens-0.1.0.tar.xz"
 
-    license("Apache-2.0")
+    # MIT and blessing: sql.js and SQLite, with which the page reads a profile.
+    license("Apache-2.0 AND MIT AND blessing")
 
     version("0.1.0", sha256="@SHA256@")
+
+    import_modules = ["commlens"]
 
     variant("reader", default=True, description="Install the command commlens, in Python")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,16 +15,19 @@ def kill_at_once(pids: Sequence[int]) -> None:
 
     The launcher would send SIGTERM to the other ranks as soon as the first one dies.
     """
-    parents = {parent_of(pid) for pid in pids} - {0, 1}
-    for parent in parents:
-        os.kill(parent, signal.SIGSTOP)
+    parents = {parent_of(pid) for pid in pids} - {0, 1, os.getpid()}
     try:
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        tell(parents, signal.SIGSTOP)
+        tell(pids, signal.SIGKILL)
     finally:
-        for parent in parents:
-            os.kill(parent, signal.SIGCONT)
+        tell(parents, signal.SIGCONT)
+
+
+def tell(pids: Iterable[int], what: signal.Signals) -> None:
+    """Send a signal to those processes that are there."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, what)
 
 
 def parent_of(pid: int) -> int:

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, ROOT, SANITIZER, Mpi, Result, commlens
+from harness import PROGRAMS, ROOT, SANITIZER, TRIES, Mpi, Result, commlens
 from profile_rows import Profile
 from test_languages import mpi4py_env
 
@@ -168,17 +168,20 @@ def test_daemon_threads_call_mpi_while_the_interpreter_ends(mpi: Mpi, python: Py
     if SANITIZER == "address,undefined":
         pytest.skip("these threads do read freed memory, by system calls, and the sanitizer reports it")
     where = mpi.fresh("daemons")
-    result = mpi.run(
-        1,
-        [python.program, PROGRAMS / "python_daemons.py"],
-        {**python.environment, "COMMLENS_FRAMES": frames, "PYTHONMALLOC": "malloc"},
-        preload=python.preload,
-        cwd=where,
-    )
+    for _ in range(TRIES):
+        result = mpi.run(
+            1,
+            [python.program, PROGRAMS / "python_daemons.py"],
+            {**python.environment, "COMMLENS_FRAMES": frames, "PYTHONMALLOC": "malloc"},
+            preload=python.preload,
+            cwd=where,
+        )
+        # A thread that loses its processor inside MPI may find the library unloaded, with or without commlens.
+        if result.rc != 139:
+            break
     # A thread that let go of the interpreter just before its call can reach MPI after MPI_Finalize, with or without
-    # commlens. MPI ends the program then. One that loses its processor inside MPI may find the library unloaded.
-    is_late = CALLED_AFTER_THE_END.search(result.stderr) or result.rc == 139
-    assert result.rc == 0 or is_late, result
+    # commlens. MPI ends the program then.
+    assert result.rc == 0 or CALLED_AFTER_THE_END.search(result.stderr), result
     # A call that begins while the interpreter ends may have no Python frames any more.
     paths = {path for path in counted(result.open(), "MPI_Iprobe") if path}
     assert {path[0][1] for path in paths} == {"forever"}

@@ -401,7 +401,7 @@ def peak_of(place: Strangers, user: str, *arguments: str | Path) -> int:
 
 @pytest.mark.parametrize("owner", ["mallory", "alice"])
 def test_what_claims_to_be_large_takes_no_memory(place: Strangers, one_mpi: Mpi, owner: str) -> None:
-    """Files of 2.5 GB that are holes, and small ones with large numbers: not more than 1 GB, and no time."""
+    """Files of 2.5 GB that are holes, and small ones with large numbers: not more than 1 GB."""
     left = place.killed_job(owner, one_mpi, place.shared / "x.db", calls=CALLS)
     arena = place.read(left[0])
     place.do("root", 'rm "$1"', left[1])

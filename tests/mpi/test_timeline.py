@@ -44,7 +44,7 @@ def test_phases_and_late_ranks_are_seen(mpi: Mpi) -> None:
     found = json.loads(commlens("timeline", result.profile, "--format", "json"))
     # The phases need not take equally long: a busy machine may hold up one of them.
     end, begin = row_of_share(found, "W0.0", 0.9), row_of_share(found, "s*.1", 0.1)
-    assert end <= begin
+    assert 0 < end <= begin
     first = times_of_ranks(found, range(end))
     assert min(first, key=lambda rank: first[rank]) == 0
     second = times_of_ranks(found, range(begin + 1, len(found["slices"])))
@@ -56,5 +56,6 @@ def test_phases_and_late_ranks_are_seen(mpi: Mpi) -> None:
     # Each row of the table is rounded to nanoseconds by itself.
     assert abs(sum(row["time_ns"] for row in found["slices"]) - total["mpi_ns"]) <= table["rows"]
     two = json.loads(commlens("timeline", result.profile, "--rows", "2", "--format", "json"))
-    assert two["slices"][0]["least_rank"] == 0
+    half = times_of_ranks(two, range(1))
+    assert two["slices"][0]["least_rank"] == min(half, key=lambda rank: half[rank])
     assert "a cell is one rank for" in commlens("timeline", result.profile)

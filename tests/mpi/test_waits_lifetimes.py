@@ -194,7 +194,7 @@ def check_late(profile: Profile, comm: str, traces: Traces, label: int, late: in
         truth = traces.truth(label, kind)
         check_split(split(profile, comm, op), truth)
         assert unsplit(profile, comm, op) == {}
-        if truth.waiting <= 0.5 * truth.calls * LATE_NS:
+        if kind == RECEIVE and truth.waiting <= 0.5 * truth.calls * LATE_NS:
             continue  # the others came late by themselves: they had no processor
         found = awaited(profile, comm, op)
         # On a busy machine another rank may lose its processor for longer than this one is late.
@@ -498,4 +498,4 @@ def test_a_rank_killed_while_it_removes_samples_has_none_twice(mpi: Mpi) -> None
             unsplit(after, "kept", op)["members"] - unsplit(before, "kept", op).get("members", 0) == removed
         )
         assert 0 < row["time_ns"] <= whole["time_ns"]
-        assert row["waiting_ns"] <= whole["waiting_ns"]
+        assert 0 < row["waiting_ns"] <= whole["waiting_ns"]

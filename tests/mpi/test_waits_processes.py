@@ -34,7 +34,7 @@ def run(mpi: Mpi, *arguments: str) -> Profile:
 def check_late(rows: Sequence[dict[str, object]], calls: int) -> None:
     """Assert that one row has all calls, for each of which rank 0 was awaited.
 
-    For 2 ms, less the time until rank 1 saw the end of the call before: it may have had no processor.
+    Rank 0 comes 2 ms late each time. Rank 1 waits for less than that if it had no processor when the call before ended.
     """
     (row,) = rows
     assert (row["samples"], row["collectives"]) == (calls, calls)

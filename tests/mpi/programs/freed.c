@@ -57,7 +57,7 @@ static pthread_t start_with(void* (*listener)(void*), void* with_type) {
   /* The listener is in MPI_Recv when it has computed for a while: it polls there. */
   clockid_t clock;
   pthread_getcpuclockid(thread, &clock);
-  for (long long const begin = used_ns(clock); used_ns(clock) - begin < 200000;) usleep(100);
+  for (long long const begin = used_ns(clock); used_ns(clock) - begin < 1000000;) usleep(100);
   MPI_Barrier(MPI_COMM_WORLD);
   return thread;
 }
