@@ -2,7 +2,8 @@
 """Count the instructions that commlens adds to a program of bench/apps, and how its options change the number.
 
 Per message, test or put; on any machine, however busy.
-Each program runs under callgrind as one process, with two numbers of rounds.  The difference has no begin and no end.
+Each program runs under callgrind as one process, with two numbers of rounds.  The difference leaves out how the
+program begins and ends.
 
     .venv/bin/python bench/app_instructions.py
     .venv/bin/python bench/app_instructions.py message_rate --mpi mpich

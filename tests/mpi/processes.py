@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of a job: whether they are there, and how they are killed."""
+"""Processes of a job: whether they still run, and how a test kills them."""
 
 from __future__ import annotations
 
