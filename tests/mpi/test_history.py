@@ -178,6 +178,27 @@ def csv_rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+def check_refusals(where: Path, folder: Path, until: str) -> None:
+    """See that `commlens history` says why it cannot answer a question, and then writes no file."""
+    for arguments, reason in (
+        ((folder, "--at", "0", "-o", "x.db"), "no snapshot until 0 s: the first one is "),
+        ((folder, "--between", until, until, "-o", "x.db"), "no snapshot between"),
+        ((folder, "--region", "none"), "no region 'none' in this run"),
+        ((folder, "--metric", "none"), "no metric 'none' in this run"),
+        ((folder, "--op", "none"), "no operation 'none'"),
+        ((folder, "--comm", "s1.1", "--region", "x"), "exclude each other"),
+        ((folder, "--at", "1"), "-o is for --at or --between"),
+        ((folder, "--at", "1", "--between", "1", "2", "-o", "x.db"), "use one of them"),
+        ((folder, "--at", "x"), "'x' is no number of seconds"),
+        ((where / "part.db",), "no snapshots of this run beside it"),
+        ((where / "arenas",), "not a profile"),
+    ):
+        done = harness.commlens("history", *map(str, arguments), cwd=where)
+        assert done.returncode != 0
+        assert reason in done.stderr, (arguments, done.stderr)
+    assert not (where / "x.db").exists()
+
+
 def test_the_command_shows_the_same_numbers_as_the_profiles(mpi: Mpi) -> None:
     """Of a killed job by its folder, and by the profile that was recovered."""
     with job(mpi, "run", env={**EVERY, "COMMLENS_DATATYPES": "1"}) as running:
@@ -222,23 +243,7 @@ def test_the_command_shows_the_same_numbers_as_the_profiles(mpi: Mpi) -> None:
             int(row["new_calls"]) for row in rows[: last + 1]
         )
         assert "snapshot=" in commlens("report", folder, "--at", f"{until:.3f}", cwd=where)
-        for arguments, reason in (
-            ((folder, "--at", "0", "-o", "x.db"), "no snapshot until 0 s: the first one is "),
-            ((folder, "--between", f"{until:.3f}", f"{until:.3f}", "-o", "x.db"), "no snapshot between"),
-            ((folder, "--region", "none"), "no region 'none' in this run"),
-            ((folder, "--metric", "none"), "no metric 'none' in this run"),
-            ((folder, "--op", "none"), "no operation 'none'"),
-            ((folder, "--comm", "s1.1", "--region", "x"), "exclude each other"),
-            ((folder, "--at", "1"), "-o is for --at or --between"),
-            ((folder, "--at", "1", "--between", "1", "2", "-o", "x.db"), "use one of them"),
-            ((folder, "--at", "x"), "'x' is no number of seconds"),
-            ((where / "part.db",), "no snapshots of this run beside it"),
-            ((where / "arenas",), ""),
-        ):
-            done = harness.commlens("history", *map(str, arguments), cwd=where)
-            assert done.returncode != 0
-            assert reason in done.stderr, (arguments, done.stderr)
-        assert not (where / "x.db").exists()
+        check_refusals(where, folder, f"{until:.3f}")
 
 
 def test_calls_after_commlens_reset_on_one_rank_are_all_there(mpi: Mpi) -> None:
