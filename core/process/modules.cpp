@@ -84,11 +84,13 @@ Module executable_module() {
 }
 
 const Module* module_at(const std::vector<Module>& modules, std::uint64_t address) {
-  const auto after = std::upper_bound(modules.begin(), modules.end(), address,
-                                      [](std::uint64_t a, const Module& m) { return a < m.begin; });
-  if (after == modules.begin()) return nullptr;
-  const Module& m = *(after - 1);
-  return address < m.end ? &m : nullptr;
+  auto at = std::upper_bound(modules.begin(), modules.end(), address,
+                             [](std::uint64_t a, const Module& m) { return a < m.begin; });
+  while (at != modules.begin()) {
+    --at;
+    if (address < at->end) return &*at;
+  }
+  return nullptr;
 }
 
 }  // namespace commlens

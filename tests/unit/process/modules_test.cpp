@@ -71,9 +71,22 @@ TEST(every_library_has_the_path_base_and_build_id_the_system_says) {
   if (m != nullptr) CHECK_EQ(m->base, reinterpret_cast<std::uint64_t>(info.dli_fbase));
 }
 
-TEST(modules_are_in_the_order_of_their_addresses_and_do_not_overlap) {
+TEST(modules_are_in_the_order_of_their_addresses_and_overlap_only_where_one_lies_within_another) {
   const std::vector<Module> modules = loaded_modules();
-  for (std::size_t i = 1; i < modules.size(); ++i) CHECK(modules[i - 1].end <= modules[i].begin);
+  for (std::size_t i = 1; i < modules.size(); ++i) {
+    const Module &before = modules[i - 1], &after = modules[i];
+    CHECK(before.begin < after.begin && (before.end <= after.begin || after.end < before.end));
+  }
+}
+
+TEST(an_address_around_a_module_that_lies_within_another_belongs_to_the_outer_one) {
+  const std::vector<Module> modules = {
+      {"/lib/linker", {}, 100, 100, 1000}, {"inner", {}, 400, 400, 500}, {"/lib/other", {}, 2000, 2000, 3000}};
+  CHECK(module_at(modules, 99) == nullptr);
+  for (const std::uint64_t address : {100, 399, 500, 999}) CHECK_EQ(module_at(modules, address), &modules[0]);
+  for (const std::uint64_t address : {400, 499}) CHECK_EQ(module_at(modules, address), &modules[1]);
+  for (const std::uint64_t address : {1000, 1999, 3000}) CHECK(module_at(modules, address) == nullptr);
+  CHECK_EQ(module_at(modules, 2999), &modules[2]);
 }
 
 TEST(an_address_in_no_module_belongs_to_none) {
