@@ -219,7 +219,7 @@ def test_a_full_disk_is_named(mpi: Mpi) -> None:
 
 def test_a_program_that_fails_is_said_to(mpi: Mpi) -> None:
     where = mpi.fresh("fails")
-    done = measure(mpi, where, "--runs", "6", "--", "sh", "-c", "echo no such input; exit 3")
+    done = measure(mpi, where, "--runs", "6", "--", "sh", "-c", "printf 'no such %s' input; exit 3")
     assert done.returncode == 2, done
     assert "baseline, round 0" in done.stderr and "no such input" in done.stderr
 

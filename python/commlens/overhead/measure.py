@@ -23,7 +23,8 @@ from commlens.base.messages import print_message
 from commlens.launch.job import end_job
 from commlens.overhead.legs import BASELINE, Tool
 
-LAST_WORDS, LAST_BYTES = 3, 1 << 16  # of a run that failed: so many lines, if they are not too long
+# Of a run that failed, so many lines are shown, if they are not too long: the last 4 to 17 are those of Open MPI's launcher.
+LAST_WORDS, LAST_BYTES = 25, 1 << 16
 # How launchers name the signal that ended a process, where their own exit status does not.
 OF_LAUNCHERS = re.compile(r"exited on signal (\d{1,2})\b|\(signal (\d{1,2})\)")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
