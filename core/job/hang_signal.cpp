@@ -22,14 +22,14 @@ namespace {
 int wanted = 0;  // 0: none
 const Registry* registry = nullptr;
 pid_t process = 0;
-int launched_as = -1;               // the rank from the launcher, until MPI is initialised
-struct sigaction before;            // the former action
-std::atomic<bool> is_spent{false};  // `before` had SA_RESETHAND and has run
+int launched_as = -1;                          // the rank from the launcher, until MPI is initialised
+struct sigaction before;                       // the former action
+std::atomic_flag is_spent = ATOMIC_FLAG_INIT;  // `before` had SA_RESETHAND and has run
 
 // Several threads may get the signal; the report of one of them covers all.
 void print_hang_report_once() noexcept {
-  static std::atomic<bool> is_busy{false};
-  if (is_busy.exchange(true, std::memory_order_acquire)) return;
+  static std::atomic_flag is_busy = ATOMIC_FLAG_INIT;
+  if (is_busy.test_and_set(std::memory_order_acquire)) return;
   // Disables cancellation here: a cancelled thread would leave its files and locks in an undefined state.
   int could_be_cancelled = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &could_be_cancelled);
@@ -37,12 +37,12 @@ void print_hang_report_once() noexcept {
   const int rank = job.rank >= 0 ? job.rank : launched_as;
   print_hang_report(*registry, {rank, began ? "MPI_Finalize" : "MPI_Init", job.constants});
   pthread_setcancelstate(could_be_cancelled, nullptr);
-  is_busy.store(false, std::memory_order_release);
+  is_busy.clear(std::memory_order_release);
 }
 
 void call_the_former(int signal, siginfo_t* info, void* context) noexcept {
   if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) return;
-  if ((before.sa_flags & SA_RESETHAND) != 0 && is_spent.exchange(true)) return;
+  if ((before.sa_flags & SA_RESETHAND) != 0 && is_spent.test_and_set()) return;
   if ((before.sa_flags & SA_SIGINFO) != 0) {
     before.sa_sigaction(signal, info, context);
   } else {

@@ -20,7 +20,7 @@ namespace {
 enum class Dialect : std::uint8_t { automatic, off, mpip, ipm, aps, mpitrace, mpisee };
 
 Dialect dialect = Dialect::automatic;
-std::atomic<bool> has_started{false};  // mpitrace: the first block to profile has begun
+std::atomic_flag has_started = ATOMIC_FLAG_INIT;  // mpitrace: the first block to profile has begun
 
 // The names of COMMLENS_PCONTROL, in the order of Dialect.
 constexpr const char* names[] = {"auto", "off", "mpip", "ipm", "aps", "mpitrace", "mpisee"};
@@ -113,7 +113,7 @@ bool of_aps(int level, Site site) noexcept {
 }
 
 bool of_mpitrace(int level, Site site) noexcept {
-  if (level == 1 && !has_started.exchange(true)) forget_counted();  // discard what was counted before the first block
+  if (level == 1 && !has_started.test_and_set()) forget_counted();  // discard what was counted before the first block
   if (level == 101) begin(Number(level).called(), site);
   if (level == 100) end(Number(101).called(), site);
   return is_switch(level) || level == 100 || level == 101;

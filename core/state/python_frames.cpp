@@ -39,7 +39,7 @@ struct Interpreter {
   Layout layout{};
 };
 Interpreter interpreter;
-std::atomic<bool> is_known{false};
+std::atomic<int> is_known{0};  // not bool: on riscv64, exchange() of a byte needs libatomic
 
 // Memory of the interpreter, which may be missing.
 bool read(std::uint64_t from, void* to, std::size_t bytes) {
@@ -336,11 +336,11 @@ std::string find_interpreter() {
   if (here.frame == 0) return {};
   Frames frames;
   if (!Walk(frames).from(here.thread, &here.thread, 1)) return "its memory is not as expected";
-  is_known = true;
+  is_known = 1;
   return {};
 }
 
-bool is_used() noexcept { return is_known.load(std::memory_order_relaxed); }
+bool is_used() noexcept { return is_known.load(std::memory_order_relaxed) != 0; }
 
 Position position(bool is_shared) noexcept {
   const Layout& layout = interpreter.layout;
@@ -373,7 +373,7 @@ Frames frames_at(std::uint64_t thread, const std::uint64_t* thread_word, unsigne
   Frames frames;
   if (Walk(frames).from(thread, thread_word, most)) return frames;
   // Unless another thread has just ended the interpreter.
-  if (!is_shared && is_known.exchange(false))
+  if (!is_shared && is_known.exchange(0) != 0)
     say("the memory of Python is not as expected: call paths have no Python frames from now on");
   return {{}, {{thread_word, ~thread}}};
 }
