@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/out/sqlite.h"
 
+#include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -386,11 +387,15 @@ TEST(a_limit_on_file_sizes_leaves_no_file_and_a_living_process) {
 
 TEST(a_full_file_system_sends_the_profile_to_tmpdir) {
   const TemporaryFolder place;
-  if (mount("commlens-test", place.wanted().c_str(), "tmpfs", 0, "size=16k") != 0) {
+  if (mount("commlens-test", place.wanted().c_str(), "tmpfs", 0, "size=128k") != 0) {
     std::cout << "not root: a full file system is not tried\n";
     return;
   }
+  // A file without a name leaves 16 KiB; with pages of 64 KiB, nothing.
+  const int filler = open(place.wanted().c_str(), O_TMPFILE | O_WRONLY, 0600);
+  CHECK_EQ(posix_fallocate(filler, 0, 112 << 10), 0);
   const Stored result = stored(place.name());
+  close(filler);
   CHECK_EQ(result.path, std::string(place.other() / "a.db"));
   CHECK(result.error.find("No space left") != std::string::npos);
   CHECK(TemporaryFolder::files(place.wanted()).empty());
