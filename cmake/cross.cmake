@@ -7,4 +7,7 @@ set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES COMMLENS_PROCESSOR)
 string(REPLACE ppc64le powerpc64le triple "${COMMLENS_PROCESSOR}-linux-gnu")
 set(CMAKE_C_COMPILER ${triple}-gcc)
 set(CMAKE_CXX_COMPILER ${triple}-g++)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${COMMLENS_PROCESSOR}-static;-L;/usr/${triple})
+# Tests for aarch64 run in a virtual machine (tools/machine.sh), which has this processor.
+if(NOT COMMLENS_PROCESSOR STREQUAL aarch64)
+  set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${COMMLENS_PROCESSOR}-static;-L;/usr/${triple})
+endif()

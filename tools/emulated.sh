@@ -4,7 +4,6 @@
 # qemu-user.  Nothing of the system changes: the kernel keeps the registration with the namespace (Linux 6.7 or later).
 #   tools/emulated.sh COMMAND...
 #   EMULATED_ROOT=DIR tools/emulated.sh COMMAND...   in DIR as root folder, with this checkout at its place
-#   EMULATED_PAGE=65536                              programs see pages of this size
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 export here
@@ -19,14 +18,11 @@ unshare --user --mount --propagation private bash -c '
   read -r _ <"$0"
   mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
   for name in aarch64 ppc64le riscv64 s390x; do
-    description=/usr/share/binfmts/qemu-$name
-    value() { sed -n "s/^$1 //p" "$description"; }
+    IFS=: read -r _ _ _ _ magic mask _ <"/usr/lib/binfmt.d/qemu-$name.conf"
     # F: opens the emulator now, so that it is found in any root folder.
-    printf "%s" ":qemu-$name:M:0:$(value magic):$(value mask):/usr/bin/qemu-$name-static:F" \
-      >/proc/sys/fs/binfmt_misc/register
+    printf "%s" ":qemu-$name:M:0:$magic:$mask:/usr/bin/qemu-$name-static:F" >/proc/sys/fs/binfmt_misc/register
   done
   become=(setpriv --reuid 0 --regid 0 --clear-groups)
-  if [ -n "${EMULATED_PAGE:-}" ]; then export QEMU_PAGESIZE=$EMULATED_PAGE; fi
   if [ -z "${EMULATED_ROOT:-}" ]; then exec "${become[@]}" "$@"; fi
   mkdir -p "$EMULATED_ROOT$here"
   for folder in /proc /dev /sys "$here"; do mount --rbind "$folder" "$EMULATED_ROOT$folder"; done

@@ -1,26 +1,27 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds for other processors and runs tests there, in emulation (qemu-user): as root, on Linux 6.7 or later.
-#   tools/processors.sh unit PROCESSOR   the unit tests, built with Debian's cross compilers
-#   tools/processors.sh mpi aarch64      tests with Debian's Open MPI and MPICH for aarch64, in a root folder of their own
+# Builds for other processors and runs tests there, each instruction translated by QEMU: as root, on Debian with Linux 6.7
+# or later.
+#   tools/processors.sh unit_in_machine  the unit tests for aarch64, on Linux with pages of 4 KiB and of 64 KiB
+#   tools/processors.sh mpi [NAME...]    tests with Debian's Open MPI and MPICH for aarch64, with pages of 64 KiB:
+#                                        tests/mpi/test_NAME.py
+#   tools/processors.sh wheel            the wheel for aarch64, installed with pip, and commlens self-test
+#   tools/processors.sh unit PROCESSOR   the unit tests for ppc64le, riscv64 or s390x, on this machine's Linux (qemu-user)
+#   tools/processors.sh smoke PROCESSOR  commlens self-test there, with Debian's Open MPI and MPICH
 #   tools/processors.sh portable         the unit tests and those with MPI on this machine, without assembly
 #   tools/processors.sh page             docs/evidence/processors.md from the results of all these
 #   tools/processors.sh all              all of it
-# PROCESSOR: aarch64, ppc64le, riscv64 or s390x.  EMULATED_FOLDER is where root folders are kept: by default
-# build/emulated.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
 
 results=$PWD/build/processors
-folder=${EMULATED_FOLDER:-$PWD/build/emulated}
-mkdir -p "$results" "$folder"
+mkdir -p "$results"
 failed=0
 
 # The test files that exercise what differs between processors, and Listing 1 of the paper.
-mpi_tests=(listing1 languages callsites requests faults regions call_paths kills)
-packages=libopenmpi-dev,openmpi-bin,libmpich-dev,mpich,gcc,g++,gfortran,python3-pytest,python3-click,python3-rich
-packages+=,python3-numpy,python3-mpi4py,procps,lammps
+mpi_tests=(listing1 languages callsites requests regions call_paths kills faults)
+unit_tests=(ctest --exclude-regex check_hot --output-on-failure --no-tests=error --timeout 1800)
 
 triple() { echo "${1/ppc64le/powerpc64le}-linux-gnu"; }
 
@@ -34,59 +35,114 @@ build() {
     options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   [ -e "build/$processor/CMakeCache.txt" ] ||
-    step processors "configure $processor" cmake -S . -B "build/$processor" "${options[@]}"
-  step processors "compile $processor: $*" cmake --build "build/$processor" --parallel "$(nproc)" --target "$@"
+    step cpu "configure $processor" cmake -S . -B "build/$processor" "${options[@]}"
+  step cpu "compile $processor: $*" cmake --build "build/$processor" --parallel "$(nproc)" --target "$@"
 }
 
 unit() {
   local processor=$1
   tools/setup.sh build processors
-  build "$processor" unit_tests
-  local prefix
-  prefix=/usr/$(triple "$processor")
-  QEMU_LD_PREFIX=$prefix step processors "unit tests, $processor" tools/emulated.sh \
-    ctest --test-dir "build/$processor" --exclude-regex check_hot --output-on-failure --no-tests=error --timeout 1800 \
-    --output-junit "$results/unit-$processor.xml" || failed=1
-  if [ "$processor" = aarch64 ]; then
-    QEMU_LD_PREFIX=$prefix EMULATED_PAGE=65536 step processors "unit tests, $processor, pages of 64 KiB" \
-      tools/emulated.sh ctest --test-dir "build/$processor" --tests-regex '^(base|arena|job|state)$' --timeout 1800 \
-      --output-on-failure --no-tests=error --output-junit "$results/pages-$processor.xml" || failed=1
-  fi
+  build "$processor" all unit_tests
+  rm -f "$results/unit-$processor.xml"
+  QEMU_LD_PREFIX=/usr/$(triple "$processor") step cpu "unit tests, $processor" \
+    tools/emulated.sh "${unit_tests[@]}" --test-dir "build/$processor" --output-junit "$results/unit-$processor.xml" ||
+    failed=1
 }
 
-root_folder() {
-  [ -e "$folder/aarch64/commlens-has" ] && return
-  rm -rf "$folder/aarch64"
-  step processors "root folder with Debian's packages for aarch64" tools/emulated.sh mmdebstrap --mode=root \
-    --arch=arm64 --variant=apt "--include=$packages" bookworm "$folder/aarch64" &&
-    touch "$folder/aarch64/commlens-has"
-}
+# in_machine LABEL PAGE COMMAND
+in_machine() { step cpu "$1" tools/machine.sh "$2" "$results" "$3" || failed=1; }
 
-mpi() {
-  local processor=$1 files=() name
+unit_in_machine() {
   tools/setup.sh build processors
-  build "$processor" commlens_openmpi commlens_mpich commlens_abi commlens-api commlens-run commlens-arena
-  root_folder
-  for name in "${mpi_tests[@]}"; do files+=("tests/mpi/test_$name.py"); done
-  say processors "tests with MPI, $processor: half an hour and more"
-  EMULATED_ROOT=$folder/$processor tools/emulated.sh env PYTHONPATH="$PWD/python" PYTHONDONTWRITEBYTECODE=1 \
-    COMMLENS_TEST_BUILD="$PWD/build/$processor" COMMLENS_TEST_PATIENCE=10 \
-    python3 -m pytest --quiet --no-header -p no:cacheprovider --junitxml="$results/mpi-$processor.xml" \
-    "${MPI_TESTS[@]:-${files[@]}}" </dev/null || failed=1
+  build aarch64 unit_tests
+  rm -f "$results"/{unit,pages}-aarch64.xml
+  in_machine "unit tests, aarch64, pages of 4 KiB" 4 \
+    "${unit_tests[*]} --test-dir build/aarch64 --output-junit $results/unit-aarch64.xml"
+  in_machine "unit tests, aarch64, pages of 64 KiB" 64 \
+    "${unit_tests[*]} --test-dir build/aarch64 --output-junit $results/pages-aarch64.xml"
+}
+
+# Each test file has its own results, so that a run that is stopped keeps those of the files before.  The wheel of mpi4py is used, as on x86-64; Debian's
+# is for Open MPI alone.
+mpi() {
+  local mpi4py name
+  (($#)) || set -- "${mpi_tests[@]}"
+  tools/setup.sh build dev processors
+  mpi4py=$(.venv/bin/python -c 'import importlib.metadata as m; print("mpi4py==" + m.version("mpi4py"))')
+  for name in "$@"; do rm -f "$results/mpi-aarch64-$name.xml"; done
+  rm -f "$results"/wheels/mpi4py-*.whl
+  build aarch64 commlens_openmpi commlens_mpich commlens_abi commlens-api commlens-run commlens-arena
+  step cpu "$mpi4py for aarch64" .venv/bin/python -m pip download --no-deps --only-binary :all: --dest "$results/wheels" \
+    --platform manylinux2014_aarch64 --python-version "$(/usr/bin/python3 -c 'import platform as p; print(p.python_version())')" \
+    "$mpi4py" || failed=1
+  in_machine "tests with MPI, aarch64, pages of 64 KiB: an hour" 64 "
+    python3 -m venv --system-site-packages /tmp/venv &&
+      /tmp/venv/bin/pip install --no-index $results/wheels/mpi4py-*.whl || exit 1
+    export PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 PATH=$PWD/build/aarch64/bin:\$PATH
+    export COMMLENS_TEST_BUILD=$PWD/build/aarch64 COMMLENS_TEST_PATIENCE=10
+    failed=0
+    for name in $*; do
+      /tmp/venv/bin/python -m pytest -v --no-header -p no:cacheprovider --junitxml=$results/mpi-aarch64-\$name.xml \\
+        tests/mpi/test_\$name.py || failed=1
+    done
+    exit \$failed"
+}
+
+# The wheel is checked where it is installed, with each MPI library, by the command that users have for it.
+wheel() {
+  tools/setup.sh build processors
+  rm -f "$results/self-test-aarch64.txt"
+  WHEELS=$results/wheels step cpu "wheel for aarch64" tools/wheels.sh aarch64 || { failed=1 && return; }
+  in_machine "commlens self-test with the wheel, aarch64" 64 "
+    set -e
+    python3 -m venv --system-site-packages /tmp/installed
+    /tmp/installed/bin/pip install --no-index $results/wheels/commlens-*_aarch64.whl
+    for launcher in mpirun.openmpi mpirun.mpich; do
+      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe \
+        /tmp/installed/bin/commlens self-test -- \$launcher -n 4
+    done"
+  cp "$results/output" "$results/self-test-aarch64.txt"
+}
+
+# smoke PROCESSOR.  Debian has packages for riscv64 from Debian 13 on, which also runs what is compiled on Debian 12.
+smoke() {
+  local processor=$1 root release=bookworm
+  [ "$processor" != riscv64 ] || release=trixie
+  root=$(realpath -m "${EMULATED_FOLDER:-build/emulated}")/$processor
+  tools/setup.sh build processors
+  build "$processor" all
+  mkdir -p "${root%/*}"
+  [ -e "$root/commlens-has" ] || step cpu "Debian's packages for $processor" debian "$processor" "$release" "$root"
+  EMULATED_ROOT=$root step cpu "commlens self-test, $processor" tools/emulated.sh bash -c "
+    set -e
+    export PATH=$PWD/build/$processor/bin:\$PATH PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    for launcher in mpirun.openmpi mpirun.mpich; do python3 -m commlens self-test -- \$launcher -n 2; done" || failed=1
+  cp "$LOGS/cpu-commlens-self-test-$processor.log" "$results/self-test-$processor.txt"
+}
+
+debian() {
+  local packages=libopenmpi-dev,openmpi-bin,libmpich-dev,mpich,gcc,python3-click,python3-numpy,python3-rich
+  rm -rf "$3"
+  tools/emulated.sh mmdebstrap --mode=root "--arch=${1/ppc64le/ppc64el}" --variant=apt "--include=$packages" "$2" "$3" \
+    "deb http://deb.debian.org/debian $2 main" &&
+    touch "$3/commlens-has"
 }
 
 # Without assembly there are no call paths.
 portable() {
   local files=() name
   tools/setup.sh build dev mpi test
-  [ -e build/portable/CMakeCache.txt ] || step processors "configure portable" \
+  [ -e build/portable/CMakeCache.txt ] || step cpu "configure portable" \
     cmake -S . -B build/portable -DCMAKE_BUILD_TYPE=Release -DCOMMLENS_PORTABLE=ON
-  step processors "compile portable" cmake --build build/portable --parallel "$(nproc)" --target all unit_tests
-  step processors "unit tests, portable" ctest --test-dir build/portable --exclude-regex check_hot --output-on-failure \
+  step cpu "compile portable" cmake --build build/portable --parallel "$(nproc)" --target all unit_tests
+  rm -f "$results"/*-portable*.xml
+  step cpu "unit tests, portable" ctest --test-dir build/portable --exclude-regex check_hot --output-on-failure \
     --no-tests=error --timeout 600 --output-junit "$results/unit-portable.xml" || failed=1
   for name in "${mpi_tests[@]}"; do [ "$name" = call_paths ] || files+=("tests/mpi/test_$name.py"); done
-  step processors "tests with MPI, portable" env PYTHONPATH="$PWD/python" COMMLENS_TEST_BUILD="$PWD/build/portable" \
-    .venv/bin/python -m pytest --quiet --no-header -p no:cacheprovider --junitxml="$results/mpi-portable.xml" \
+  step cpu "tests with MPI, portable" env PYTHONPATH="$PWD/python" COMMLENS_TEST_BUILD="$PWD/build/portable" \
+    .venv/bin/python -m pytest --quiet --no-header -p no:cacheprovider --junitxml="$results/mpi-portable-all.xml" \
     "${files[@]}" || failed=1
 }
 
@@ -94,8 +150,11 @@ page() { python3 tools/processors_page.py "$results" docs/evidence/processors.md
 
 all() {
   local processor
-  for processor in aarch64 riscv64 ppc64le s390x; do unit "$processor"; done
-  mpi aarch64
+  rm -f "$results"/*.xml "$results"/*.txt
+  unit_in_machine
+  mpi
+  wheel
+  for processor in riscv64 ppc64le s390x; do unit "$processor" && smoke "$processor"; done
   portable
   page
 }

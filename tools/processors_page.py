@@ -3,7 +3,8 @@
 
     python tools/processors_page.py RESULTS PAGE
 
-RESULTS holds the JUnit files unit-PROCESSOR.xml, pages-PROCESSOR.xml and mpi-PROCESSOR.xml.
+RESULTS holds the JUnit files unit-PROCESSOR.xml, pages-PROCESSOR.xml, and mpi-PROCESSOR-FILE.xml for each test file, and
+self-test-PROCESSOR.txt, what `commlens self-test` printed with each MPI library.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from summary import Case, Suite
 
 WHAT = {
     "unit": "unit tests",
-    "pages": "unit tests that map memory, with pages of 64 KiB",
-    "mpi": "tests with Debian's Open MPI and MPICH, 2 ranks and more",
+    "pages": "unit tests, pages of 64 KiB",
+    "mpi": "tests with Debian's Open MPI and MPICH, 1 to 64 ranks",
 }
+LIBRARIES = ("Open MPI", "MPICH")
+SINGLE_PROGRAMS = ("ppc64le", "riscv64", "s390x")
+"""Processors for which single programs run under qemu-user."""
 _NAMES_OF_EMULATION = {
     "the emulator has no `perf_event_open()`": ("the_kernel_counts_page_faults_of_this_thread",),
     "probably `readelf` does not see the emulator's `/lib`": (
@@ -44,12 +48,11 @@ _NAMES_OF_EMULATION = {
         "segments_in_a_hole_take_neither_memory_nor_time",
     ),
 }
-"""Why unit tests fail in emulation; "probably" where only the message and the emulator were looked at.
+"""Why unit tests fail under qemu-user; "probably" where only the message and the emulator were looked at.
 
 A test that is not here is a fault of ours until somebody has looked."""
 
 OF_EMULATION = {name: reason for reason, names in _NAMES_OF_EMULATION.items() for name in names}
-OF_PAGES = "not yet understood; perhaps the loader's last page, see below"
 
 TOP = """\
 # Other processors
@@ -57,11 +60,17 @@ TOP = """\
 commlens has assembly for x86-64 and aarch64. On ppc64le, riscv64 and s390x it is compiled from C++ alone
 ([decision 47](../decisions/0047-processors.md)). This page has the results of
 
-    make test-aarch64        # as root, on Linux 6.7 or later; hours
+    make test-aarch64        # as root, on Debian with Linux 6.7 or later; hours
 
-with Debian's cross compilers ({compiler}) and the processors in emulation ({emulator}). The tests with MPI run in a root
-folder with Debian's packages for aarch64, at the same place and with the same harness as those on x86-64. "portable" is
-the library without assembly on x86-64, not in emulation; it has no call paths, so that their tests are left out.
+with Debian's cross compilers ({compiler}) and {emulator}, which translates each instruction:
+
+- **aarch64** is a virtual machine with two processors. Its Linux ({linux}) is built for the test, once with pages of 4 KiB
+  and once with pages of 64 KiB. It has Debian's packages for aarch64, and a copy of the checkout at the same place, so that
+  the tests with MPI use the same harness as those on x86-64. The tests with MPI have pages of 64 KiB.
+- **ppc64le, riscv64 and s390x** are single programs (qemu-user). They call the Linux of x86-64, and part of what they ask is
+  answered by the emulator itself.
+- **portable** is the library without assembly on x86-64, not in emulation. It has no call paths, so that their tests are
+  left out.
 
 """
 BOTTOM = """\
@@ -73,15 +82,12 @@ that these remain to be tried on real machines:
 - **Order of memory accesses.** aarch64, ppc64le and riscv64 reorder loads and stores that x86-64 does not. The emulator runs
   on x86-64 and adds barriers. Data that threads share is accessed by C++ atomics with the orders that the language demands;
   errors in these would not show here.
-- **The counter.** The emulator's `cntvct_el0` runs at 62.5 MHz and follows the clock of x86-64. Not tried: other
+- **The counter.** `cntvct_el0` of QEMU 7.2 runs at 62.5 MHz and follows the clock of x86-64. Not tried: other
   frequencies, machines whose counter the kernel reads itself because of an erratum, and the cost of a reading.
 - **Costs.** Nothing on this page is a time of a processor. What a call costs on aarch64 is not measured.
-- **Pages of 64 KiB.** The emulator reports this size to programs. It does not refuse what a kernel with such pages would.
-  Many tests end with a segmentation fault. Of one the address was looked at (`-strace`, `-d page`): it lies behind the image
-  of the program's loader, in the rest of its last page, which the emulator has not mapped. Whether this is the cause of all,
-  and no fault of ours is among them, is open.
-- **Signed return addresses and branch targets** (PAC, BTI). The emulator has both; Debian 12 compiles without them.
-- **Counters of the processor** (`COMMLENS_COUNTERS`). The emulator passes `perf_event_open` on to x86-64, or refuses it.
+- **Signed return addresses and branch targets** (PAC, BTI). The emulator has both; the packages of Debian 12 are compiled without them.
+- **Counters of the processor** (`COMMLENS_COUNTERS`). Linux counts its own events in the virtual machine; the emulator
+  counts few of the processor's.
 - **Floating-point traps.** Many aarch64 processors have none; the emulator has none, either.
 - **Networks and shared memory of several nodes**, Slurm, and MPI libraries other than Debian's.
 - **s390x is the only big-endian processor.** Its profiles are SQLite files, which are the same everywhere; its arenas are
@@ -94,6 +100,12 @@ def version(*command: str) -> str:
     printed = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
     found = re.search(r"\d+\.\d+[.\d]*", printed)
     return found[0] if found else "unknown"
+
+
+def kernel_version() -> str:
+    """Return the version of the kernel sources from which tools/machine.sh builds."""
+    command = ("dpkg-query", "-W", "-f", "${source:Upstream-Version}", "linux-source-6.12")
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout or "unknown"
 
 
 def printed(case: Case) -> str:
@@ -109,18 +121,22 @@ def counts_of(case: Case) -> tuple[int, int]:
     return int(case.outcome == "passed"), int(case.outcome == "failed")
 
 
-def row(suite: Suite) -> str:
+def row(kind: str, processor: str, cases: list[Case]) -> str:
     """Return the line of the table for one run of tests."""
-    kind, processor = suite.name.split("-", 1)
-    counted = [counts_of(case) for case in suite.cases]
-    skipped = sum(case.outcome == "skipped" for case in suite.cases)
+    counted = [counts_of(case) for case in cases]
+    skipped = sum(case.outcome == "skipped" for case in cases)
     counts = (sum(passed for passed, _ in counted), sum(failed for _, failed in counted), skipped)
-    names = (
-        ""
-        if kind == "mpi"
-        else f": {', '.join(sorted(str(case.element.get('name')) for case in suite.cases))}"
-    )
+    names = "" if kind == "mpi" else f": {', '.join(sorted(str(case.element.get('name')) for case in cases))}"
     return f"| {processor} | {WHAT[kind]}{names} | {' | '.join(map(str, counts))} |"
+
+
+def self_test_row(output: Path) -> str:
+    """Return the line of the table for `commlens self-test`, one test for each MPI library."""
+    processor = output.stem.removeprefix("self-test-")
+    passed = output.read_text(encoding="utf-8").count("all checks passed")
+    how = " of the wheel, installed with pip, pages of 64 KiB" if processor == "aarch64" else ""
+    what = f"`commlens self-test`{how}, with Debian's {' and '.join(LIBRARIES)}"
+    return f"| {processor} | {what} | {passed} | {len(LIBRARIES) - passed} | 0 |"
 
 
 def file_rows(cases: list[Case]) -> list[str]:
@@ -134,12 +150,12 @@ def file_rows(cases: list[Case]) -> list[str]:
     ]
 
 
-def complaints(case: Case, kind: str) -> list[str]:
+def complaints(case: Case, processor: str) -> list[str]:
     """Return a line for each test of a case that has not passed, with the reason."""
     failed = re.findall(r"failed checks in (\w+)$", printed(case), re.MULTILINE)
     if failed:
-        program, unknown = case.element.get("name"), OF_PAGES if kind == "pages" else "not yet understood"
-        return [f"- `{program}`: `{name}`: {OF_EMULATION.get(name, unknown)}" for name in failed]
+        program, known = case.element.get("name"), OF_EMULATION if processor in SINGLE_PROGRAMS else {}
+        return [f"- `{program}`: `{name}`: {known.get(name, 'not yet understood')}" for name in failed]
     return [f"- {case.name}: {'; '.join(case.reasons) or failure(case)}"]
 
 
@@ -151,28 +167,33 @@ def failure(case: Case) -> str:
 
 def page(results: Path) -> str:
     """Return the text of the page."""
-    suites = [Suite(file) for file in sorted(results.glob("*-*.xml"))]
+    runs: dict[tuple[str, str], list[Case]] = {}
+    for file in sorted(results.glob("*-*.xml")):
+        kind, processor = file.stem.split("-")[:2]
+        runs.setdefault((kind, processor), []).extend(Suite(file).cases)
     lines = [
         TOP.format(
             compiler="GCC " + version("aarch64-linux-gnu-gcc", "-dumpfullversion"),
-            emulator="QEMU " + version("qemu-aarch64-static"),
+            emulator="QEMU " + version("qemu-system-aarch64"),
+            linux=kernel_version(),
         ),
         "| processor | tests | passed | failed | skipped |\n|---|---|--:|--:|--:|",
-        *map(row, suites),
+        *(row(kind, processor, cases) for (kind, processor), cases in runs.items()),
+        *map(self_test_row, sorted(results.glob("self-test-*.txt"))),
         "\nEach name of unit tests is a program with all tests of one folder of `core/`. What is not in the table was not run\n"
         "when this page was written.\n",
     ]
-    for suite in suites:
-        if suite.name.startswith("mpi-"):
+    for (kind, processor), cases in runs.items():
+        if kind == "mpi":
             lines += [
-                f"## With MPI, {suite.name[4:]}\n",
+                f"## With MPI, {processor}\n",
                 "| file | passed | failed | skipped |\n|---|--:|--:|--:|",
             ]
-            lines += [*file_rows(suite.cases), ""]
-        bad = [case for case in suite.cases if case.outcome != "passed"]
-        reasons = sorted({line for case in bad for line in complaints(case, suite.name.split("-")[0])})
+            lines += [*file_rows(cases), ""]
+        bad = [case for case in cases if case.outcome != "passed"]
+        reasons = sorted({line for case in bad for line in complaints(case, processor)})
         if reasons:
-            lines += [f"Not passed ({suite.name}):\n", *reasons, ""]
+            lines += [f"Not passed ({WHAT[kind]}, {processor}):\n", *reasons, ""]
     return "\n".join([*lines, BOTTOM])
 
 

@@ -72,6 +72,13 @@ processors gcc-riscv64-linux-gnu has riscv64-linux-gnu-gcc
 processors g++-s390x-linux-gnu has s390x-linux-gnu-g++
 processors gcc-s390x-linux-gnu has s390x-linux-gnu-gcc
 processors qemu-user-static  has qemu-aarch64-static
+processors qemu-system-arm  has qemu-system-aarch64
+processors linux-source-6.12 packaged linux-source-6.12
+processors flex             has flex
+processors bison            has bison
+processors bc               has bc
+processors xz-utils         has xz
+processors e2fsprogs        has mke2fs
 processors mmdebstrap       has mmdebstrap
 processors arch-test        has arch-test
 roots   mmdebstrap          has mmdebstrap

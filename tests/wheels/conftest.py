@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "dist"
 LIBRARY = "commlens-*-py3-none-manylinux_2_28_x86_64.whl"
+LIBRARY_FOR_AARCH64 = LIBRARY.replace("x86_64", "aarch64")
 READER = "commlens-*-py3-none-any.whl"
 SOURCE = "commlens-*.tar.gz"
 # Variables that would change what Python, the launchers and commlens do.

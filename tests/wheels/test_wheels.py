@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from conftest import LIBRARY, READER, ROOT, SOURCE, Environment, package
+from conftest import LIBRARY, LIBRARY_FOR_AARCH64, READER, ROOT, SOURCE, Environment, package
 
 TOOLS = Path(os.environ.get("WHEEL_TOOLS", ROOT / "build" / "wheels" / "tools")) / "bin"
 PROGRAM = """
@@ -26,6 +26,9 @@ for _ in range(10):
     half.Barrier()
 assert world.size == 4
 """
+
+
+LIBRARIES = pytest.mark.parametrize("library", [LIBRARY, LIBRARY_FOR_AARCH64], ids=["x86_64", "aarch64"])
 
 
 def tool(*command: str | Path) -> str:
@@ -51,28 +54,32 @@ def bill(wheel: Path) -> dict[str, object]:
 
 
 def test_each_package_is_smaller_than_ten_megabytes() -> None:
-    for pattern in (LIBRARY, READER, SOURCE):
+    for pattern in (LIBRARY, LIBRARY_FOR_AARCH64, READER, SOURCE):
         assert package(pattern).stat().st_size < 10_000_000, pattern
 
 
-def test_auditwheel_finds_what_the_name_of_the_wheel_says() -> None:
-    said = tool("auditwheel", "show", package(LIBRARY))
-    assert re.search(r'platform\s+tag:\s+"manylinux_2_(1[0-9]|2[0-8])_x86_64"', said), said
+@LIBRARIES
+def test_auditwheel_finds_what_the_name_of_the_wheel_says(library: str) -> None:
+    said = tool("auditwheel", "show", package(library))
+    processor = "aarch64" if library == LIBRARY_FOR_AARCH64 else "x86_64"
+    assert re.search(rf'platform\s+tag:\s+"manylinux_2_(1[0-9]|2[0-8])_{processor}"', said), said
     assert "not consistent" not in said
 
 
-def test_the_library_is_there_for_each_interface_and_programs_are_executable() -> None:
-    with zipfile.ZipFile(package(LIBRARY)) as archive:
+@LIBRARIES
+def test_the_library_is_there_for_each_interface_and_programs_are_executable(library: str) -> None:
+    with zipfile.ZipFile(package(library)) as archive:
         modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
-    data = re.sub(r"-py3-.*", ".data", package(LIBRARY).name)
+    data = re.sub(r"-py3-.*", ".data", package(library).name)
     for family in ("openmpi", "mpich", "abi"):
         assert f"{data}/data/libexec/commlens/{family}/libcommlens.so" in modes
     for program in ("scripts/commlens-run", "data/libexec/commlens/commlens-arena"):
         assert modes[f"{data}/{program}"] & 0o111 == 0o111
 
 
-def test_no_file_names_the_folder_in_which_it_was_built() -> None:
-    with zipfile.ZipFile(package(LIBRARY)) as archive:
+@LIBRARIES
+def test_no_file_names_the_folder_in_which_it_was_built(library: str) -> None:
+    with zipfile.ZipFile(package(library)) as archive:
         for name in archive.namelist():
             assert str(ROOT).encode() not in archive.read(name), name
 
@@ -83,6 +90,7 @@ def test_the_bill_of_materials_names_the_code_of_others() -> None:
     for pattern, names in (
         (READER, {"sql.js"}),
         (LIBRARY, {"sql.js", "SQLite", "libc++", "libc++abi", "libunwind"}),
+        (LIBRARY_FOR_AARCH64, {"sql.js", "SQLite", "libc++", "libc++abi", "libunwind"}),
     ):
         found = bill(package(pattern))
         assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
