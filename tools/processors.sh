@@ -97,10 +97,10 @@ wheel() {
     set -e
     python3 -m venv --system-site-packages /tmp/installed
     /tmp/installed/bin/pip install --no-index $results/wheels/commlens-*_aarch64.whl
-    for launcher in mpirun.openmpi mpirun.mpich; do
-      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+    for mpi in openmpi mpich; do
+      MPICC=mpicc.\$mpi OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
         PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe \
-        /tmp/installed/bin/commlens self-test -- \$launcher -n 4
+        /tmp/installed/bin/commlens self-test -- mpirun.\$mpi -n 4
     done"
   cp "$results/output" "$results/self-test-aarch64.txt"
 }
@@ -118,7 +118,7 @@ smoke() {
     set -e
     export PATH=$PWD/build/$processor/bin:\$PATH PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    for launcher in mpirun.openmpi mpirun.mpich; do python3 -m commlens self-test -- \$launcher -n 2; done" || failed=1
+    for mpi in openmpi mpich; do MPICC=mpicc.\$mpi python3 -m commlens self-test -- mpirun.\$mpi -n 2; done" || failed=1
   cp "$LOGS/cpu-commlens-self-test-$processor.log" "$results/self-test-$processor.txt"
 }
 

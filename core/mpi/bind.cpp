@@ -20,6 +20,7 @@
 #include "core/mpi/barriers.h"
 #include "core/mpi/state.h"
 #include "core/mpi/static_definitions.h"
+#include "core/process/dynamic_section.h"
 #include "core/process/symbols.h"
 #include "core/state/regions.h"
 
@@ -69,9 +70,8 @@ bool is_linked() noexcept {
     }
     const char* strings = nullptr;
     for (const ElfW(Dyn)* d = dynamic; d != nullptr && d->d_tag != DT_NULL; ++d) {
-      // The loader has relocated this address, except in the kernel's own object (vDSO).
-      if (d->d_tag == DT_STRTAB && d->d_un.d_ptr > info->dlpi_addr)
-        strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
+      if (d->d_tag == DT_STRTAB)
+        strings = reinterpret_cast<const char*>(dynamic_address(info->dlpi_addr, d->d_un.d_ptr));
     }
     for (const ElfW(Dyn)* d = dynamic; strings != nullptr && d != nullptr && d->d_tag != DT_NULL; ++d) {
       if (d->d_tag == DT_NEEDED && std::strcmp(strings + d->d_un.d_val, "libcommlens.so") == 0) return 1;

@@ -27,6 +27,7 @@
 #include "core/base/privileged.h"
 #include "core/base/processor.h"
 #include "core/mpi/static_definitions.h"
+#include "core/process/dynamic_section.h"
 #include "core/process/processes.h"
 #include "core/process/symbols.h"
 
@@ -174,10 +175,13 @@ void hide(const std::function<bool(const char*)>& lacking) {
   ElfW(Sym)* symbols = nullptr;
   const char* strings = nullptr;
   const std::uint32_t* hash = nullptr;
-  for (const ElfW(Dyn)* d = own_dynamic_section; d != nullptr && d->d_tag != DT_NULL; ++d) {
-    if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<ElfW(Sym)*>(d->d_un.d_ptr);
-    if (d->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
-    if (d->d_tag == DT_GNU_HASH) hash = reinterpret_cast<const std::uint32_t*>(d->d_un.d_ptr);
+  Dl_info self{};
+  if (own_dynamic_section == nullptr || dladdr(own_dynamic_section, &self) == 0) return;
+  for (const ElfW(Dyn)* d = own_dynamic_section; d->d_tag != DT_NULL; ++d) {
+    const std::uint64_t at = dynamic_address(reinterpret_cast<std::uint64_t>(self.dli_fbase), d->d_un.d_ptr);
+    if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<ElfW(Sym)*>(at);
+    if (d->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(at);
+    if (d->d_tag == DT_GNU_HASH) hash = reinterpret_cast<const std::uint32_t*>(at);
   }
   if (symbols == nullptr || strings == nullptr || hash == nullptr) return;
   const std::size_t count = symbol_count(hash);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/memory.h"
+#include "core/process/dynamic_section.h"
 
 namespace commlens {
 namespace {
@@ -51,9 +52,8 @@ class Image {
     return true;
   }
 
-  // Returns an address from a pointer in the dynamic section.  The loader replaces offsets by addresses there in most
-  // objects, but not in the kernel's own (vDSO).
-  std::uint64_t address(std::uint64_t pointer) const { return at(pointer, 1) != nullptr ? pointer : base_ + pointer; }
+  // Returns the address of a table from its entry in the dynamic section.
+  std::uint64_t address(std::uint64_t entry) const { return dynamic_address(base_, entry); }
 
  private:
   std::uint64_t base_;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/process/coverage.h"
+#include "core/process/dynamic_section.h"
 
 namespace commlens {
 namespace {
@@ -28,9 +29,7 @@ Exports exports_of(const dl_phdr_info& object) noexcept {
     if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
     const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
     for (; entry->d_tag != DT_NULL; ++entry) {
-      // The loader has replaced offsets by addresses, but not in the kernel's own object (vDSO).
-      const std::uint64_t value = entry->d_un.d_ptr;
-      const std::uint64_t at = value < object.dlpi_addr ? object.dlpi_addr + value : value;
+      const std::uint64_t at = dynamic_address(object.dlpi_addr, entry->d_un.d_ptr);
       switch (entry->d_tag) {
         case DT_SYMTAB: e.symbols = reinterpret_cast<const ElfW(Sym)*>(at); break;
         case DT_STRTAB: e.strings = reinterpret_cast<const char*>(at); break;
