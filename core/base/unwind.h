@@ -23,6 +23,14 @@ inline constexpr bool can_unwind = false;  // unwind() finds no callers
 inline constexpr bool can_unwind = true;
 #endif
 
+// Whether the frame of a wrapper tells the stack pointer of its caller.  On x86-64 it lies two words below.  Elsewhere
+// the distance depends on the wrapper, so that two wrappers of one procedure may have the same frame for two callers.
+#if defined(COMMLENS_X86_64)
+inline constexpr bool frame_tells_sp = true;
+#else
+inline constexpr bool frame_tells_sp = false;
+#endif
+
 // Programs may sign return addresses (-mbranch-protection): the upper bits are the signature.  A processor without
 // signatures takes the instruction, xpaclri, for one without effect.
 inline std::uint64_t without_signature(std::uint64_t return_address) noexcept {

@@ -13,7 +13,9 @@ inline constexpr bool is_path(Site site) noexcept { return (site & path_bit) != 
 // A call path at one depth of the stack, and the words that prove it: of the stack, and of Python's frames.
 struct KnownPath {
   static constexpr int group = 4;  // the words compared in a turn of the loop; the last word fills up the last group
-  Site caller;  // return address of the wrapper, or a number with path_bit for a path with Python frames; 0: never used
+  // Return address of the wrapper, with the procedure in the upper bits where two wrappers may have the same frame
+  // (frame_tells_sp), or a number with path_bit for a path with Python frames; 0: never used.
+  Site caller;
   const char* frame;
   Site path;
   std::int64_t groups;  // at least 1

@@ -127,7 +127,9 @@ bool locate(Thread& thread, Op op, Site& site, const char* frame) noexcept {
   if (fortran_bindings.count != 0 && !from_fortran(op, site, frame)) return false;
   if (counts_events()) note_events(thread, event_key_outside(thread));
   if (has_paths()) {
-    site = path_of(*thread.paths, caller, site, frame);
+    // Each procedure has a wrapper of its own.
+    const Site key = frame_tells_sp ? caller : caller | Site{op} << 53;
+    site = path_of(*thread.paths, key, site, frame);
     if (counts_events()) note_events(thread, make_key(0, 0, 0, uncounted_region));  // commlens' own
   }
   return true;

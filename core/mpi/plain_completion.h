@@ -118,6 +118,7 @@ inline bool may_be_plain(const Thread* thread, int n, const MPI_Request* handles
 // Returns the call path of a plain call; 0, which no call in the cache has: it is not known yet.  Not inlined: most
 // programs have none.
 __attribute__((noinline)) inline Site known_path(Thread& t, Site caller, const char* frame) noexcept {
+  if (!frame_tells_sp) return 0;
   const KnownPath* const known = t.paths->find(caller, frame);
   return known != nullptr ? known->path : 0;
 }

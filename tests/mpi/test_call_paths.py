@@ -42,8 +42,12 @@ def functions_of(program: Path) -> tuple[list[int], list[str]]:
         ["nm", "--defined-only", "--numeric-sort", program], capture_output=True, text=True, check=True
     )
     found = [line.split() for line in done.stdout.splitlines()]
-    # Link-time optimisation marks the file within a function.
-    code = [(int(at, 16), name) for at, kind, name in found if kind in "tTwW" and ".cpp." not in name]
+    # Link-time optimisation marks the file within a function, and on aarch64 sections without a name.
+    code = [
+        (int(word[0], 16), word[2])
+        for word in found
+        if len(word) == 3 and word[1] in "tTwW" and ".cpp." not in word[2]
+    ]
     return [address for address, _ in code], [name.split(".")[0] for _, name in code]
 
 
