@@ -75,10 +75,9 @@ def recorded(binary: Path) -> list[tuple[str, list[int]]]:
     return found
 
 
-def add_path(build: ProfileBuilder, module: Path, path: list[int]) -> int:
-    """Add the call sites of a path, from the outside in, and return the innermost."""
+def add_path(build: ProfileBuilder, module: Path, path: list[int], caller: int | None = None) -> int:
+    """Add the call sites of a path, from the outside in, behind a caller, and return the innermost."""
     identity = build_id(module)
-    caller: int | None = None
     for offset in path:
         known = {
             (*build.sites[id], build.callers.get(id)): id for id in build.sites if id

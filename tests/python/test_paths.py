@@ -101,6 +101,22 @@ def test_a_path_has_the_functions_from_the_outside_in(profile: Path, solver: Pat
             assert [stored[id] for id in path] == offsets
 
 
+def test_what_calls_main_is_left_out_although_the_c_library_does_not_name_it(
+    solver: Path, tmp_path: Path
+) -> None:
+    build = ProfileBuilder(ranks=1)
+    ((_, path), *_), others = recorded(solver), {}
+    for library in ("/lib/libc.so.6", "/lib/libother.so.6"):
+        outer = len(build.sites)
+        build.sites[outer] = (library, "", 0x27744)
+        others[library] = add_path(build, solver, path, outer)
+        build.count(1, "MPI_Barrier", 0, 1, MS, 0, 0, 0, callsite=others[library])
+    with open_profile(str(build.write(tmp_path / "paths.db"))) as connection:
+        tree = PathTree(connection, others.values())
+        assert tree.path_text(others["/lib/libc.so.6"]) == PATHS[0]
+        assert tree.path_text(others["/lib/libother.so.6"]) == f"libother.so.6+0x27744 > {PATHS[0]}"
+
+
 def test_wrappers_are_skipped_for_the_label_and_marked_in_the_path(profile: Path, solver: Path) -> None:
     _, sites = builder(solver)
     with open_profile(str(profile)) as connection:

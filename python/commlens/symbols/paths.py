@@ -141,11 +141,6 @@ class PathTree:
         self._callers = read_callers(connection)
         wanted = [site for site in sites if site in self._callers]
         self._frames = callsite_frames(connection, on_paths(self._callers, wanted))
-        self._begins: set[int] = set()
-        for site, caller in self._callers.items():
-            if caller in self._frames and self._frames[caller][-1].function in START_UP:
-                self._callers[site] = None
-                self._begins.add(caller)
         self.stored = {
             site: (module or "", build_id or "", offset or 0)
             for site, module, build_id, offset in connection.execute(
@@ -153,10 +148,30 @@ class PathTree:
             )
             if site in self._frames
         }
+        self._begins: set[int] = set()
+        for site, caller in self._callers.items():
+            if caller in self._frames and self._is_start_up(site, caller):
+                self._callers[site] = None
+                self._begins.add(caller)
         self._name_modules()
         self._bindings: dict[int, bool] = {}
         self.shown = {site: self._outside(site) for site in wanted}
         self.leaf = {site: self._leaf(site) for site in wanted}
+
+    def _is_start_up(self, site: int, caller: int) -> bool:
+        """Return whether the C library's code before the program makes the call at `caller`.
+
+        Its function has no name where the C library has been stripped of its local symbols.
+        """
+        function = self._frames[caller][-1].function
+        if function not in ("", "??"):
+            return function in START_UP
+        module = self.stored[caller][0].rpartition("/")[2]
+        return (
+            module.startswith("libc.so.")
+            and site in self._frames
+            and self._frames[site][-1].function == "main"
+        )
 
     def steps(self, site: int) -> Iterator[Step]:
         """Yield the frames of a path, the innermost first."""
