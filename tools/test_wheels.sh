@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Python packages, and again in another folder; compares them, installs them into empty environments with the
-# MPI libraries of PyPI, and profiles jobs there.  tools/processors.sh wheel does this with the one for aarch64.
+# MPI libraries of PyPI, and profiles jobs there.  tools/processors.sh wheel profiles jobs with the one for
+# aarch64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

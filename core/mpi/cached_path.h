@@ -18,9 +18,7 @@ class CachedPath {
     asm volatile(".cfi_personality 0x1b, commlens_personality");
     if (__builtin_expect(!is_plain_call(thread_), 0)) return;
     Site site = caller;
-    if constexpr (by_path && !frame_tells_sp) {
-      return;
-    } else if constexpr (by_path) {
+    if constexpr (by_path) {
       const KnownPath* const known = thread_->paths->find(caller, static_cast<const char*>(__builtin_frame_address(0)));
       if (__builtin_expect(known == nullptr, 0)) return;
       site = known->path;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <new>
 
@@ -127,7 +128,9 @@ bool locate(Thread& thread, Op op, Site& site, const char* frame) noexcept {
   if (fortran_bindings.count != 0 && !from_fortran(op, site, frame)) return false;
   if (counts_events()) note_events(thread, event_key_outside(thread));
   if (has_paths()) {
-    // Each procedure has a wrapper of its own.
+    // Where the distance depends on the wrapper, paths of different procedures are kept apart.
+    static_assert(std::size(op_facts) <= 1 << 10,
+                  "the number of a procedure does not fit between address and path_bit");
     const Site key = frame_tells_sp ? caller : caller | Site{op} << 53;
     site = path_of(*thread.paths, key, site, frame);
     if (counts_events()) note_events(thread, make_key(0, 0, 0, uncounted_region));  // commlens' own

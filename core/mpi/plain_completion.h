@@ -112,13 +112,13 @@ __attribute__((always_inline)) inline void finish_plain(Thread& t, const PlainRe
 inline bool may_be_plain(const Thread* thread, int n, const MPI_Request* handles, const MPI_Status* statuses,
                          const MPI_Status* ignore) noexcept {
   if (!has_plain_calls || !is_plain_call(thread)) return false;
+  if (!frame_tells_sp && must_locate_calls) return false;  // see chosen()
   return n > 0 && handles != nullptr && (statuses != nullptr || statuses == ignore);
 }
 
 // Returns the call path of a plain call; 0, which no call in the cache has: it is not known yet.  Not inlined: most
 // programs have none.
 __attribute__((noinline)) inline Site known_path(Thread& t, Site caller, const char* frame) noexcept {
-  if (!frame_tells_sp) return 0;
   const KnownPath* const known = t.paths->find(caller, frame);
   return known != nullptr ? known->path : 0;
 }

@@ -217,11 +217,13 @@ inline constexpr bool has_plain_calls = false;
 #endif
 #define COMMLENS_APART __attribute__((noinline))  // neither is inlined into the other
 
-// Chooses the wrapper of a procedure that has two more for plain calls: one for call sites, and one for call paths.
+// Chooses the wrapper of a procedure that has two more for plain calls: one for call sites, and one for call paths,
+// which looks for them by a frame that has to be as that of the first.
 template <class Function>
 Function* chosen(Function* by_site, Function* by_path, Function* first) noexcept {
   if (!has_plain_calls) return first;
-  return has_paths() ? by_path : by_site;
+  if (!has_paths()) return by_site;
+  return frame_tells_sp ? by_path : first;
 }
 
 // One MPI call of the application, from entry to return.  Determines whether it is the outermost MPI call of its

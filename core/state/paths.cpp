@@ -125,7 +125,7 @@ struct Stack {
   StackWord word[words_of_frame * (longest + in_binding) + 2];
   int frames = 0, words = 0;
 
-  // known: the return address, if the key of the cache has it.
+  // known: the key of the cache, which may be the return address.
   void unwind_from(Site known, const char* frame, const char* stack_end, int most) noexcept {
     const auto* const at = reinterpret_cast<const std::uint64_t*>(frame);
     returns[0] = without_signature(at[1]);

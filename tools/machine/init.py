@@ -49,10 +49,10 @@ def set_up() -> None:
 
 
 def run(shared: Path, folder: str) -> int:
-    """Run the command and return its exit code."""
+    """Run the command and return its exit code; meanwhile reap the processes whose parents have ended."""
     env = {"HOME": "/root", "PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
     with (shared / "output").open("wb") as output:
-        return subprocess.call(
+        started = subprocess.Popen(
             ["bash", shared / "command"],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -61,6 +61,10 @@ def run(shared: Path, folder: str) -> int:
             env=env,
             start_new_session=True,
         )
+    while True:
+        ended, status = os.wait()
+        if ended == started.pid:
+            return os.waitstatus_to_exitcode(status)
 
 
 def main() -> None:
