@@ -64,8 +64,8 @@ unit_in_machine() {
     "${unit_tests[*]} --test-dir build/aarch64 --output-junit $results/pages-aarch64.xml"
 }
 
-# Each test file has its own results, so that a run that is stopped keeps those of the files before.  The wheel of mpi4py is used, as on x86-64; Debian's
-# is for Open MPI alone.
+# Each test file has a result file of its own, so that a run that is stopped keeps the finished ones.  mpi4py comes from
+# PyPI, as on x86-64; Debian's package supports Open MPI only.
 mpi() {
   local mpi4py name
   (($#)) || set -- "${mpi_tests[@]}"

@@ -23,8 +23,9 @@ inline constexpr bool can_unwind = false;  // unwind() finds no callers
 inline constexpr bool can_unwind = true;
 #endif
 
-// Whether the frame of a wrapper tells the stack pointer of its caller.  On x86-64 it lies two words below.  Elsewhere
-// the distance depends on the wrapper, so that two wrappers of one procedure may have the same frame for two callers.
+// Whether the frame address of a wrapper determines the stack pointer of its caller.  On x86-64 it is 16 bytes below.
+// On other processors the distance depends on the wrapper: two wrappers of one procedure can have the same frame
+// address although the stack pointers of their callers differ.
 #if defined(COMMLENS_X86_64)
 inline constexpr bool frame_tells_sp = true;
 #else

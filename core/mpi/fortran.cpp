@@ -128,7 +128,7 @@ bool locate(Thread& thread, Op op, Site& site, const char* frame) noexcept {
   if (fortran_bindings.count != 0 && !from_fortran(op, site, frame)) return false;
   if (counts_events()) note_events(thread, event_key_outside(thread));
   if (has_paths()) {
-    // Where the distance depends on the wrapper, paths of different procedures are kept apart.
+    // Wrappers of different procedures can have the same frame address, so the procedure is part of the key.
     static_assert(std::size(op_facts) <= 1 << 10,
                   "the number of a procedure does not fit between address and path_bit");
     const Site key = frame_tells_sp ? caller : caller | Site{op} << 53;

@@ -217,8 +217,8 @@ inline constexpr bool has_plain_calls = false;
 #endif
 #define COMMLENS_APART __attribute__((noinline))  // neither is inlined into the other
 
-// Chooses the wrapper of a procedure that has two more for plain calls: one for call sites, and one for call paths,
-// which looks for them by a frame that has to be as that of the first.
+// Chooses the wrapper of a procedure that has two more for plain calls: one for call sites, and one for call paths.
+// The latter finds a path in the cache by its own frame address, so it must have the same one as the first wrapper.
 template <class Function>
 Function* chosen(Function* by_site, Function* by_path, Function* first) noexcept {
   if (!has_plain_calls) return first;

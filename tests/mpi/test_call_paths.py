@@ -42,7 +42,7 @@ def functions_of(program: Path) -> tuple[list[int], list[str]]:
         ["nm", "--defined-only", "--numeric-sort", program], capture_output=True, text=True, check=True
     )
     found = [line.split() for line in done.stdout.splitlines()]
-    # Link-time optimisation marks the file within a function, and on aarch64 sections without a name.
+    # Link-time optimisation adds symbols for source files, and on aarch64 symbols without a name.
     code = [
         (int(word[0], 16), word[2])
         for word in found

@@ -176,7 +176,7 @@ def test_daemon_threads_call_mpi_while_the_interpreter_ends(mpi: Mpi, python: Py
             preload=python.preload,
             cwd=where,
         )
-        # A thread that loses its processor inside MPI may find the library unloaded, with or without commlens.
+        # A thread that is preempted inside MPI may find the library unloaded, with or without commlens.
         if result.rc != 139:
             break
     # A thread that let go of the interpreter just before its call can reach MPI after MPI_Finalize, with or without

@@ -23,7 +23,7 @@ from commlens.base.messages import print_message
 from commlens.launch.job import end_job
 from commlens.overhead.legs import BASELINE, Tool
 
-# Of a run that failed, so many lines are shown, if they are not too long: the last 4 to 17 are those of Open MPI's launcher.
+# So many lines of a failed run are shown, if they are not too long.  The last ones can be those of the MPI launcher.
 LAST_WORDS, LAST_BYTES = 25, 1 << 16
 # How launchers name the signal that ended a process, where their own exit status does not.
 OF_LAUNCHERS = re.compile(r"exited on signal (\d{1,2})\b|\(signal (\d{1,2})\)")
