@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* A strand has handles of its own, `Writer` says which, and a log of its own. */
-enum { STRANDS = 5, HANDLES = STRANDS * 256, REQUESTS = STRANDS * 20000, ROW = 256, PROCESSOR_SECONDS = 4 };
+enum { STRANDS = 5, HANDLES = STRANDS * 256, REQUESTS = STRANDS * 20000, ROW = 256, PROCESSOR_SECONDS = 2 };
 
 static MPI_Comm c[HANDLES];
 static MPI_Datatype t[HANDLES];

@@ -314,7 +314,9 @@ class Writer:
             )
 
     def cart(self) -> None:
-        parent = self.intra(2)
+        self.cart_of(self.intra(2))
+
+    def cart_of(self, parent: Communicator) -> None:
         group = parent.groups[0]
         dims = self.random.choice(
             [
