@@ -32,7 +32,7 @@ flock --nonblock "$lock" || { say machine "another machine of $folder is running
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 
 packages=libopenmpi-dev,openmpi-bin,libmpich-dev,mpich,gcc,g++,gfortran,cmake,python3-pytest,python3-click,python3-rich
-packages+=,python3-numpy,python3-mpi4py,python3-venv,procps,lammps
+packages+=,python3-numpy,python3-mpi4py,python3-venv,procps,mount,lammps
 
 # Fails if an option is missing in the end, because one that it depends on is.
 kernel() {
@@ -87,7 +87,7 @@ step machine "disk" disk
 echo "$command" >"$shared/command"
 rm -f "$shared/status"
 : >"$shared/output"
-boot </dev/null >"$LOGS/machine-console.log" 2>&1 &
+boot </dev/null >"$LOGS/machine-console.log" 2>&1 {lock}>&- &
 machine=$!
 trap 'kill "$machine" 2>/dev/null || true' EXIT
 tail --lines +1 --follow "--pid=$machine" "$shared/output" &
