@@ -6,8 +6,8 @@
 #   tools/processors.sh mpi [NAME...]    tests with Debian's Open MPI and MPICH for aarch64, with pages of 64 KiB:
 #                                        tests/mpi/test_NAME.py
 #   tools/processors.sh wheel            the wheel for aarch64, installed with pip, and commlens self-test
-#   tools/processors.sh unit PROCESSOR   the unit tests for ppc64le, riscv64 or s390x, on this machine's Linux (qemu-user)
-#   tools/processors.sh smoke PROCESSOR  commlens self-test there, with Debian's Open MPI and MPICH
+#   tools/processors.sh single PROCESSOR the unit tests for ppc64le, riscv64 or s390x, and commlens self-test with Debian's
+#                                        Open MPI and MPICH: single programs on this machine's Linux (qemu-user)
 #   tools/processors.sh portable         the unit tests and those with MPI on this machine, without assembly
 #   tools/processors.sh page             docs/evidence/processors.md from the results of all these
 #   tools/processors.sh all              all of it
@@ -41,18 +41,8 @@ build() {
   step cpu "compile $processor: $*" cmake --build "build/$processor" --parallel "$(nproc)" --target "$@"
 }
 
-unit() {
-  local processor=$1
-  tools/setup.sh build processors
-  build "$processor" all unit_tests
-  rm -f "$results/unit-$processor.xml"
-  QEMU_LD_PREFIX=/usr/$(triple "$processor") step cpu "unit tests, $processor" \
-    tools/emulated.sh "${unit_tests[@]}" --test-dir "build/$processor" --output-junit "$results/unit-$processor.xml" ||
-    failed=1
-}
-
 # in_machine LABEL PAGE COMMAND
-in_machine() { step cpu "$1" tools/machine.sh "$2" "$results" "$3" || failed=1; }
+in_machine() { step cpu "$1" tools/machine.sh "$2" "$results" "uname -r >$results/linux && $3" || failed=1; }
 
 unit_in_machine() {
   tools/setup.sh build processors
@@ -109,14 +99,17 @@ wheel() {
   cp "$LOGS/cpu-commlens-self-test-with-the-wheel-aarch64.log" "$results/self-test-aarch64.txt"
 }
 
-# smoke PROCESSOR.  Debian has packages for riscv64 from Debian 13 on, which also runs what is compiled on Debian 12.
-smoke() {
+# single PROCESSOR.  Debian has packages for riscv64 from Debian 13 on, which also runs what is compiled on Debian 12.
+single() {
   local processor=$1 root release=bookworm
   [ "$processor" != riscv64 ] || release=trixie
   root=$(realpath -m "${EMULATED_FOLDER:-build/emulated}")/$processor
-  rm -f "$results/self-test-$processor.txt"
+  rm -f "$results/unit-$processor.xml" "$results/self-test-$processor.txt"
   tools/setup.sh build processors
-  build "$processor" all
+  build "$processor" all unit_tests
+  QEMU_LD_PREFIX=/usr/$(triple "$processor") step cpu "unit tests, $processor" \
+    tools/emulated.sh "${unit_tests[@]}" --test-dir "build/$processor" --output-junit "$results/unit-$processor.xml" ||
+    failed=1
   mkdir -p "${root%/*}"
   [ -e "$root/commlens-has" ] || step cpu "Debian's packages for $processor" debian "$processor" "$release" "$root"
   EMULATED_ROOT=$root step cpu "commlens self-test, $processor" tools/emulated.sh bash -c "
@@ -157,14 +150,11 @@ page() { python3 tools/processors_page.py "$results" docs/evidence/processors.md
 
 all() {
   local processor
-  rm -f "$results"/*.xml "$results"/*.txt
+  rm -f "$results"/{*.xml,*.txt,linux}
   unit_in_machine
   mpi
   wheel
-  for processor in riscv64 ppc64le s390x; do
-    unit "$processor"
-    smoke "$processor"
-  done
+  for processor in riscv64 ppc64le s390x; do single "$processor"; done
   portable
   page
 }

@@ -3,8 +3,9 @@
 
     python tools/processors_page.py RESULTS PAGE
 
-RESULTS holds the JUnit files unit-PROCESSOR.xml, pages-PROCESSOR.xml, and mpi-PROCESSOR-FILE.xml for each test file, and
-self-test-PROCESSOR.txt, what `commlens self-test` printed with each MPI library.
+RESULTS holds the JUnit files unit-PROCESSOR.xml, pages-PROCESSOR.xml, and mpi-PROCESSOR-FILE.xml for each test file;
+self-test-PROCESSOR.txt, what `commlens self-test` printed with each MPI library; and linux, the version of the kernel of
+the virtual machine.
 """
 
 from __future__ import annotations
@@ -102,12 +103,6 @@ def version(*command: str) -> str:
     return found[0] if found else "unknown"
 
 
-def kernel_version() -> str:
-    """Return the version of the kernel sources from which tools/machine.sh builds."""
-    command = ("dpkg-query", "-W", "-f", "${source:Upstream-Version}", "linux-source-6.12")
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout or "unknown"
-
-
 def printed(case: Case) -> str:
     """Return what the program of a unit test has printed."""
     return "".join(element.text or "" for element in case.element.iter("system-out"))
@@ -175,7 +170,7 @@ def page(results: Path) -> str:
         TOP.format(
             compiler="GCC " + version("aarch64-linux-gnu-gcc", "-dumpfullversion"),
             emulator="QEMU " + version("qemu-system-aarch64"),
-            linux=kernel_version(),
+            linux=(results / "linux").read_text(encoding="ascii").strip(),
         ),
         "| processor | tests | passed | failed | skipped |\n|---|---|--:|--:|--:|",
         *(row(kind, processor, cases) for (kind, processor), cases in runs.items()),
