@@ -68,8 +68,8 @@ with Debian's cross compilers ({compiler}) and {emulator}, which translates each
 - **aarch64** is a virtual machine with two processors. Its Linux ({linux}) is built for the test, once with pages of 4 KiB
   and once with pages of 64 KiB. It has Debian's packages for aarch64, and a copy of the checkout at the same place, so that
   the tests with MPI use the same harness as those on x86-64. The tests with MPI have pages of 64 KiB.
-- **ppc64le, riscv64 and s390x** are single programs (qemu-user). They call the Linux of x86-64, and part of what they ask is
-  answered by the emulator itself.
+- **ppc64le, riscv64 and s390x**: each test is a single program under qemu-user. Its system calls go to the Linux of x86-64;
+  the emulator answers some of them itself.
 - **portable** is the library without assembly on x86-64, not in emulation. It has no call paths, so that their tests are
   left out.
 
