@@ -16,8 +16,8 @@ FILE_FORMS = [
     *("", "_at", "_all", "_at_all", "_shared", "_ordered", "_all_begin", "_all_end"),
     *("_at_all_begin", "_at_all_end", "_ordered_begin", "_ordered_end"),
 ]
-# `make fuzz` runs ten thousand others.
-SEEDS = [seed for seed in range(1, 63) if seed not in (20, 53)]  # those hang in Open MPI 4.1 itself
+# `make fuzz` runs ten thousand others.  Two hang in Open MPI 4.1 itself; 136 calls MPI_File_iread_all, as few do.
+SEEDS = [*(seed for seed in range(1, 63) if seed not in (20, 53)), 136]
 
 
 def test_every_counter_is_what_the_standard_says(mpi: Mpi) -> None:
