@@ -106,7 +106,7 @@ class Runner:
                 return Outcome(program.seed, "library", [reason, why(again)], program.ranks, program.threads)
             if again.rc != 0 and kind == "once":
                 kind, detail = "broken", [reason, why(again)]
-                # What hangs in one run of six with us may do so in one of thirty without.
+                # A program that hangs in one run of six with commlens may hang in one of thirty without.
                 modes += ["off"] * 160
         return Outcome(program.seed, kind, detail, program.ranks, program.threads)
 
