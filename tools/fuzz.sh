@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 . tools/step.sh
 tools/setup.sh build dev mpi
 tools/build.sh release
-# Most of a program's time is its launcher's, which waits.
+# Two jobs on each processor: the launchers of MPI spend most of their time waiting.
 (($#)) || set -- --programs 10000 --jobs "$((2 * $(nproc)))" --table docs/fuzzing.md
 say fuzz "fuzz/run.py $*"
 PYTHONPATH=.:tests/mpi exec .venv/bin/python -m fuzz.run "$@"

@@ -266,7 +266,7 @@ TEST(an_address_on_the_stack_is_no_return_address) {
     static std::uint64_t stack[256];
     const std::uint64_t from = probed.frame.sp, moved = reinterpret_cast<std::uint64_t>(stack) - from;
     for (std::size_t i = 0; i < std::size(stack); ++i) {
-      // The stack of this process may end before.
+      // The stack ends earlier if the process has few environment variables.
       if (!read_memory(reinterpret_cast<std::uint64_t*>(from) + i, &stack[i], sizeof stack[i])) break;
       if (stack[i] - from < sizeof stack) stack[i] += moved;
     }
