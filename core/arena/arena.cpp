@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -111,6 +112,25 @@ void make_private() noexcept {
   }
 }
 
+// Returns whether a process of this machine made a file: another one may have a process of the same number that started
+// in the same clock tick, if the folder is shared.
+bool is_of_this_machine(const std::string& name) {
+  const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  alignas(Header) char bytes[sizeof(Header)] = {};
+  const bool is_whole = pread(descriptor, bytes, sizeof bytes, 0) == static_cast<ssize_t>(sizeof bytes);
+  close(descriptor);
+  const auto& found = *reinterpret_cast<const Header*>(bytes);
+  return is_whole && std::memcmp(found.magic, magic, sizeof magic) == 0 && is_of_this_boot(found.process);
+}
+
+// Returns a path that is the same one after the program has changed its working directory.
+std::string absolute(const std::string& path) {
+  char folder[PATH_MAX];
+  if (path.front() == '/' || getcwd(folder, sizeof folder) == nullptr) return path;
+  return std::string(folder) + "/" + path;
+}
+
 std::string user_text() { return std::to_string(static_cast<unsigned long>(geteuid())); }
 
 bool open_in(const std::string& place, const Process& process) {
@@ -120,7 +140,7 @@ bool open_in(const std::string& place, const Process& process) {
   };
   int descriptor = create();
   if (descriptor < 0 && errno == EEXIST) {
-    unlink(name.c_str());  // left by this process before it replaced its program (exec)
+    if (is_of_this_machine(name)) unlink(name.c_str());  // left by this process before it replaced its program (exec)
     descriptor = create();
   }
   if (descriptor < 0) return false;
@@ -163,7 +183,7 @@ std::string file_name(const Process& process) {
 
 std::vector<std::string> places(const std::string& wanted) {
   std::vector<std::string> all;
-  if (!wanted.empty()) all.push_back(wanted);
+  if (!wanted.empty()) all.push_back(absolute(wanted));
   all.emplace_back("/dev/shm");
   const char* const scratch = std::getenv("TMPDIR");
   if (scratch != nullptr && *scratch == '/') all.emplace_back(scratch);

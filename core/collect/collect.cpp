@@ -23,7 +23,7 @@ namespace {
 struct Outline {
   bool in_session = false, summary = false, unwanted = false, impossible = false;
   unsigned long aggregators = 0;
-  std::uint64_t rows = 0;  // cells of all ranks
+  std::uint64_t rows = 0;  // that all ranks send, without slices and samples
   SlicePlan slices;
   SampleLimits samples;
 };
@@ -39,6 +39,7 @@ enum : std::size_t {
   channels,
   world,
   cells,
+  peers,
   first_of_slices
 };
 using Values = std::array<std::uint64_t, first_of_slices + SliceRows::size>;
@@ -57,6 +58,7 @@ void fold(Values& sum, const Values& one) {
   for (const std::size_t i : {in_session, summary, unwanted, impossible, aggregators, strata, channels, world})
     sum[i] = std::max(sum[i], one[i]);
   sum[cells] += one[cells];
+  sum[peers] += one[peers];
   SliceRows rows = slices_in(sum);
   rows.add(slices_in(one));
   put_slices(sum, rows);
@@ -84,6 +86,7 @@ Values values_of(const Group& group, Contribution& own, bool has_room) {
     values[cells] += own.counted->datatypes.sums.size() + own.counted->events.size();
     for (const auto& [number, thread] : own.counted->threads)
       values[cells] += thread.cells.size() + thread.regions.times.size();
+    values[peers] = own.counted->peers.size();
     values[strata] = own.counted->samples.size();
     values[channels] = own.counted->messages.size();
   }
@@ -120,9 +123,9 @@ Outline outline(const Group& group, Contribution& own, const Values& values) {
   result.unwanted = values[unwanted] != 0;
   result.impossible = values[impossible] != 0;
   result.aggregators = static_cast<unsigned long>(values[aggregators]);
-  result.rows = values[cells];
+  result.rows = values[cells] + values[peers];
   result.samples = limits_for(static_cast<std::uint64_t>(group.size()), values[strata], values[channels]);
-  result.slices = slices_in(values).within(slice_rows_for(result.rows));
+  result.slices = slices_in(values).within(slice_rows_for(values[cells]));
   own.begin += group.waited();  // waiting for late ranks is not our overhead
   if (own.counted) own.counted->facts.own_wait_ns = own.counted->scale.ns(group.waited());
   if (own.world == nullptr) return result;

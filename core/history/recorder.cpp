@@ -104,6 +104,7 @@ bool Recorder::add(int folder, const std::string& name) {
   if (header.used.load(std::memory_order_acquire) < arena::header_bytes) return false;
   if (header.version != arena::version || header.layout != arena::layout()) return true;
   if (header.process.namespaces.pid != self_.namespaces.pid) return true;
+  if (!arena::is_of_this_boot(header.process)) return true;  // of another node, in a folder that all share
   // The rank is stored after the launch.
   if (header.rank.load(std::memory_order_acquire) < 0) return !is_running(header.process);
   if (header.launch.load(std::memory_order_relaxed) != launch_) return true;

@@ -127,8 +127,18 @@ bool Parts::claim(int ranks) {
     const bool is_there = fstatat(folder.descriptor(), file(rank).c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
     if (!is_there || facts.st_mtime < oldest_) return false;
   }
-  const int descriptor =
-      openat(folder.descriptor(), claim_file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const auto create = [&folder] {
+    return openat(folder.descriptor(), claim_file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  };
+  int descriptor = create();
+  struct stat facts;
+  const bool is_old = descriptor < 0 && errno == EEXIST &&
+                      fstatat(folder.descriptor(), claim_file, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      facts.st_mtime < oldest_;
+  if (is_old) {  // of an earlier job that had the same number and could not write its profile
+    unlinkat(folder.descriptor(), claim_file, 0);
+    descriptor = create();
+  }
   if (descriptor >= 0) close(descriptor);
   return descriptor >= 0 || errno != EEXIST;  // e.g. no space for it: two profiles are better than none
 }

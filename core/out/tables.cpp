@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/ticks.h"
+#include "core/out/utf8.h"
 #include "generated/procedures.h"
 #include "generated/schema_rows.h"
 
@@ -165,7 +166,7 @@ void fill_tags(Database& db, const Profile& profile, Part part) {
 
 void fill_settings(Database& db, const Profile& profile) {
   Insert<rows::Setting> insert(db);
-  for (const auto& [setting, ranks] : profile.dictionary.settings()) {
+  for (const auto& [setting, ranks] : profile.dictionary.settings(utf8)) {
     rows::Setting row;
     row.source = std::get<0>(setting);
     row.name = std::get<1>(setting);

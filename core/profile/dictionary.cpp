@@ -2,6 +2,7 @@
 #include "core/profile/dictionary.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/profile/parents.h"
 #include "generated/procedures.h"
@@ -545,14 +546,14 @@ std::map<std::pair<std::string, std::string>, Dictionary::ImportedName> Dictiona
   return coverage;
 }
 
-std::map<std::tuple<std::string, std::string, std::string>, int> Dictionary::settings() const {
-  std::map<std::tuple<std::string, std::string, std::string>, int> found;
+std::map<Dictionary::SettingTexts, int> Dictionary::settings(std::string (*stored)(const std::string&)) const {
+  std::map<SettingTexts, int> found;
   for (const auto& [encoded, ranks] : texts_) {
     std::vector<Setting> settings;
     if (encoded.first != TextKind::settings || !read_settings(encoded.second, settings)) continue;
-    for (Setting& s : settings) {
-      found[{std::move(s.source), std::move(s.name), std::move(s.value)}] += ranks;
-    }
+    std::set<SettingTexts> own;
+    for (const Setting& s : settings) own.emplace(stored(s.source), stored(s.name), stored(s.value));
+    for (const SettingTexts& setting : own) found[setting] += ranks;
   }
   return found;
 }

@@ -127,8 +127,9 @@ class Dictionary {
     int ranks;
   };
   std::map<std::pair<std::string, std::string>, ImportedName> coverage() const;  // by symbol and object
-  // Number of ranks, by source, name and value.
-  std::map<std::tuple<std::string, std::string, std::string>, int> settings() const;
+  // Number of ranks, by source, name and value as `stored` returns them: different texts may be stored alike.
+  using SettingTexts = std::tuple<std::string, std::string, std::string>;
+  std::map<SettingTexts, int> settings(std::string (*stored)(const std::string&)) const;
 
   // The number of entries of each kind.  Entries that arrive later have higher numbers.
   struct Size {

@@ -117,12 +117,13 @@ static bool find_program(const char* name, char* path) {
   if (strchr(name, '/') != NULL) return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
   const char* directories = getenv("PATH");
   if (directories == NULL) directories = "/bin:/usr/bin";
-  while (*directories != '\0') {
+  for (;;) {
     const size_t length = strcspn(directories, ":");
     const int n = length == 0 ? snprintf(path, PATH_MAX, "./%s", name)
                               : snprintf(path, PATH_MAX, "%.*s/%s", (int)length, directories, name);
     if (n < PATH_MAX && access(path, X_OK) == 0) return true;
-    directories += length + (directories[length] == ':');
+    if (directories[length] == '\0') break;
+    directories += length + 1;
   }
   if (getenv("OMPI_COMM_WORLD_RANK") == NULL) return false;
   return snprintf(path, PATH_MAX, "./%s", name) < PATH_MAX && access(path, X_OK) == 0;

@@ -69,6 +69,13 @@ def test_a_word_that_is_no_label_is_named_once(mpi: Mpi) -> None:
     assert settings(result.open())["label", "alg"] == [("ring", 2)]
 
 
+def test_labels_that_differ_in_bytes_that_are_no_utf8_are_stored_together(mpi: Mpi) -> None:
+    latin = b"gr\xf6\xdfe=1 gr\xfc\xdfe=1 a=2".decode("utf-8", "surrogateescape")
+    found = finished(mpi.run(2, [mpi.compile("listing1.c")], {"COMMLENS_LABEL": latin}))
+    assert found["label", "gr\ufffd\ufffde"] == [("1", 2)]
+    assert found["label", "a"] == [("2", 2)]
+
+
 def test_settings_that_differ_between_ranks_are_both_stored(mpi: Mpi) -> None:
     """As after a module is loaded on one node only; the environment at MPI_Init counts."""
     script = 'rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; if [ $rank = 1 ]; then export OMP_NUM_THREADS=7; fi; exec "$@"'

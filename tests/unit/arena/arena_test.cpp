@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -286,6 +287,37 @@ TEST(places_without_room_are_passed_by) {
     clock_is_tsc = false;
     const std::string path = arena::open({"/no/such/folder", "/proc", folder.path()}, error);
     _exit(path.find(folder.path()) == 0 && error.find("/no/such/folder: ") == 0 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK_EQ(status, 0);
+}
+
+TEST(a_relative_place_is_that_of_the_start) {
+  CHECK_EQ(arena::places("x/y").front(), std::filesystem::current_path().string() + "/x/y");
+  CHECK_EQ(arena::places("/x").front(), std::string("/x"));
+  CHECK_EQ(arena::places("").front(), std::string("/dev/shm"));
+}
+
+TEST(a_file_of_another_machine_stays_and_one_of_before_exec_does_not) {
+  const Folder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    clock_is_tsc = false;
+    alignas(arena::Header) static char bytes[sizeof(arena::Header)];
+    auto& header = *reinterpret_cast<arena::Header*>(bytes);
+    const arena::Process self = arena::this_process();
+    const std::string name = folder.path() + "/" + arena::file_name(self);
+    std::memcpy(header.magic, arena::magic, sizeof header.magic);
+    header.process = self;
+    header.process.boot[1] ^= 1;
+    write_file(name, std::string(bytes, sizeof bytes));
+    std::string error;
+    const bool stays = arena::open({folder.path()}, error).empty() && std::filesystem::exists(name);
+    header.process = self;
+    write_file(name, std::string(bytes, sizeof bytes));
+    _exit(stays && error.find("File exists") != std::string::npos && arena::open({folder.path()}, error) == name ? 0
+                                                                                                                 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);

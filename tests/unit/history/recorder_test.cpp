@@ -255,8 +255,13 @@ TEST(the_last_state_of_a_process_that_has_removed_its_arena_is_recorded) {
 TEST(only_processes_of_the_launch_are_recorded) {
   const Folder arenas;
   live(arenas.path(), [](Registry&) { raise(SIGKILL); });
-  write_file(arenas.path() + "/other.arena", content_of(arenas.file()));
+  const std::string content = content_of(arenas.file());
+  write_file(arenas.path() + "/other.arena", content);
   write_file(arenas.path() + "/" + arena::file_prefix() + "1-2-3.arena", std::string(100, 'x'));
+  // Of another node, in a folder that all nodes share.
+  std::string elsewhere = content;
+  elsewhere[offsetof(arena::Header, process) + offsetof(arena::Process, boot)] ^= 1;
+  write_file(arenas.path() + "/" + arena::file_prefix() + "4-5-6.arena", elsewhere);
   Recorder other(launch + 1, {arenas.path(), arenas.path() + "/none"}), same(launch, {arenas.path()});
   other.look();
   CHECK_EQ(other.take(1).parts.size(), std::size_t{0});

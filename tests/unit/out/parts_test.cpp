@@ -137,6 +137,11 @@ TEST(parts_of_another_job_are_not_mixed_in) {
   CHECK(!one.claim(2));
   CHECK(one.put(0, bytes_of(4)));
   CHECK(one.claim(2));
+  CHECK(!one.claim(2));  // another rank has it
+  // That of a job which could not write its profile counts no more.
+  CHECK_EQ(utime((one.directory() + "/claimed").c_str(), &long_ago), 0);
+  CHECK(one.claim(2));
+  CHECK(!one.claim(2));
   CHECK(one.get(0) == bytes_of(4));
   one.remove(2);
   other.remove(2);
