@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
-from build_profile import ProfileBuilder
+from build_profile import Cell, ProfileBuilder
 from conftest import MS, Run
 
 import commlens.matrix
@@ -41,6 +41,23 @@ def hundred(tmp_path: Path) -> Path:
     ):
         build.count(comm, op, 0, 4, time * MS)
     return build.write(tmp_path / "hundred.db")
+
+
+@pytest.mark.parametrize("callsite", [0, 1])
+def test_a_call_that_did_not_return_is_not_the_shortest(tmp_path: Path, run: Run, callsite: int) -> None:
+    """As commlens recover writes it: no call, but a time; of the same key as the others, or of one of its own."""
+    build = ProfileBuilder(ranks=2)
+    build.sites[1] = ("/opt/app/x", "", 0x100)
+    build.count(1, "MPI_Barrier", 0, 100, 100 * 10_000)
+    build.cells.append(Cell(1, "MPI_Barrier", 0, callsite, 1, 0, 10**9, 0, 10**9, 0, 0, 0, 0))
+    path = build.write(tmp_path / "hangs.db")
+    (row,) = csv.DictReader(io.StringIO(run("report", path, "--format", "csv").stdout))
+    assert (row["calls"], row["call_min_ns"], row["call_max_ns"]) == ("100", "5000", str(10**9))
+    for view in ("comm_operation", "family_operation", "region_operation"):
+        (row,) = csv.DictReader(
+            io.StringIO(run("sql", path, f"SELECT * FROM {view}", "--format", "csv").stdout)
+        )
+        assert (row["calls"], row["call_min_ns"], row["call_max_ns"]) == ("100", "5000", str(10**9)), view
 
 
 def test_the_share_of_rows_left_out_has_the_base_of_the_shares_above(hundred: Path, run: Run) -> None:

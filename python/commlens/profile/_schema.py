@@ -1161,8 +1161,8 @@ SELECT key.id AS key, cell_row.id - key.id AS rank,
         """\
 CREATE VIEW key_total AS -- The counters of every key, summed over the ranks; in full and in summary detail.
 SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-       -- of a rank without a timed call, neither is known
-       COALESCE(MIN(CASE WHEN time_max_ns > 0 THEN time_min_ns END), 0) AS time_min_ns,
+       -- not known of a rank without a timed call; a call that did not return has a time, and is no call
+       COALESCE(MIN(CASE WHEN calls > 0 AND time_max_ns > 0 THEN time_min_ns END), 0) AS time_min_ns,
        MAX(time_max_ns) AS time_max_ns, SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received,
        SUM(noncontiguous) AS noncontiguous
   FROM cell GROUP BY key
@@ -1421,7 +1421,8 @@ WITH
       FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
      GROUP BY comm.family)
 SELECT family,
-       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+       name || CASE WHEN name IN (SELECT pattern FROM shared)
+                      OR name IN (SELECT name FROM joined GROUP BY name HAVING COUNT(*) > 1)
                     THEN '#' || family ELSE '' END AS name,
        kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
   FROM joined;
@@ -1479,7 +1480,8 @@ SELECT total.comm, size.ranks, calls, time_ns,
 CREATE VIEW comm_operation AS -- Totals of every comm, operation and size bin: the rows of report --unfold.
 WITH total AS (
   SELECT key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
-         MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+         COALESCE(MIN(CASE WHEN part.calls > 0 AND part.time_max_ns > 0 THEN part.time_min_ns END), 0) AS call_min_ns,
+         MAX(part.time_max_ns) AS call_max_ns,
          SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
     FROM key_total AS part JOIN key ON key.id = part.key
    GROUP BY key.comm, key.op, key.bin)
@@ -1552,7 +1554,8 @@ SELECT total.family, size.ranks, calls, time_ns,
 CREATE VIEW family_operation AS -- Totals of every family, operation and size bin: the rows of a report without options.
 WITH total AS (
   SELECT comm.family, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
-         MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+         COALESCE(MIN(CASE WHEN part.calls > 0 AND part.time_max_ns > 0 THEN part.time_min_ns END), 0) AS call_min_ns,
+         MAX(part.time_max_ns) AS call_max_ns,
          SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
     FROM key_total AS part JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm
    GROUP BY comm.family, key.op, key.bin)
@@ -1765,7 +1768,8 @@ SELECT region, ranks, calls, time_ns, exclusive_ns, mpi_ns, rank_min_ns, rank_ma
         """\
 CREATE VIEW region_operation AS -- Calls per region, communicator, operation and size bin, summed over the ranks. A call counts in the innermost region only.
 SELECT key.region, key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
-       MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+       COALESCE(MIN(CASE WHEN part.calls > 0 AND part.time_max_ns > 0 THEN part.time_min_ns END), 0) AS call_min_ns,
+       MAX(part.time_max_ns) AS call_max_ns,
        SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
   FROM key_total AS part JOIN key ON key.id = part.key
  GROUP BY key.region, key.comm, key.op, key.bin;

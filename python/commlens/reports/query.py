@@ -41,7 +41,7 @@ ORDERS = {
 }
 
 SUMS = """SUM({0}calls) AS calls, SUM({0}time_ns) AS time_ns,
-         COALESCE(MIN(CASE WHEN {0}{1}max_ns > 0 THEN {0}{1}min_ns END), 0) AS call_min_ns,
+         COALESCE(MIN(CASE WHEN {0}calls > 0 AND {0}{1}max_ns > 0 THEN {0}{1}min_ns END), 0) AS call_min_ns,
          MAX({0}{1}max_ns) AS call_max_ns,
          SUM({0}bytes_sent) AS bytes_sent, SUM({0}bytes_received) AS bytes_received,
          SUM({0}noncontiguous) AS noncontiguous"""

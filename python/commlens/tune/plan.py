@@ -36,14 +36,14 @@ SELECT total.family, total.bin, family.name AS communicator, family.communicator
        op.name AS operation, total.calls, total.time_ns, total.fastest_ns,
        (SELECT SUM(size * communicators) FROM comm WHERE comm.family = total.family) AS members
   FROM (SELECT comm.family, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
-               MIN(part.time_min_ns) AS fastest_ns
+               COALESCE(MIN(CASE WHEN part.time_min_ns > 0 THEN part.time_min_ns END), 0) AS fastest_ns
           FROM key_total AS part JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm
          GROUP BY comm.family, key.op, key.bin) AS total
        JOIN family ON family.family = total.family JOIN op ON op.id = total.op{chosen}
  ORDER BY total.time_ns DESC, communicator, operation, total.bin"""
 
 RECEIVES_SQL = """\
-SELECT key.bin, MIN(part.time_min_ns) AS fastest_ns
+SELECT key.bin, COALESCE(MIN(CASE WHEN part.time_min_ns > 0 THEN part.time_min_ns END), 0) AS fastest_ns
   FROM key_total AS part JOIN key ON key.id = part.key JOIN op ON op.id = key.op
  WHERE op.name IN ('MPI_Recv', 'MPI_Mrecv') AND key.bin >= 0 AND part.calls > 0
  GROUP BY key.bin"""
