@@ -26,9 +26,9 @@ install(FILES include/commlens/tinyprof/events.hpp include/commlens/tinyprof/pro
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/commlens/tinyprof COMPONENT api)
 install(FILES fortran/commlens.f90 DESTINATION ${fortran_folder} COMPONENT api)
 # For PYTHONPATH, with any version of Python: what a program imports needs the standard library only.  All of the package,
-# because a reader that is started with this PYTHONPATH finds it there, too.
+# because a reader that is started with this PYTHONPATH, as the module files set it, is this copy.
 install(DIRECTORY python/commlens DESTINATION ${CMAKE_INSTALL_DATADIR}/commlens/python COMPONENT api
-  FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+  PATTERN "__pycache__" EXCLUDE)
 
 install(EXPORT commlens-targets NAMESPACE commlens:: DESTINATION ${package_folder} COMPONENT api)
 configure_package_config_file(cmake/commlens-config.cmake.in ${CMAKE_BINARY_DIR}/commlens-config.cmake

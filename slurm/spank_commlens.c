@@ -94,7 +94,10 @@ int slurm_spank_task_init(spank_t spank, int count, char** arguments) {
   const char* const usual = argument("default", count, arguments);
   if (choice == no_choice && usual != NULL && is_one_of(usual, no)) return ESPANK_SUCCESS;
   spank_getenv(spank, "COMMLENS_ENABLE", enabled, sizeof enabled);
-  if (is_one_of(enabled, no)) return ESPANK_SUCCESS;
+  if (is_one_of(enabled, no)) {
+    if (choice != chosen_on) return ESPANK_SUCCESS;
+    spank_setenv(spank, "COMMLENS_ENABLE", "1", 1);  // a step with --commlens=on in a job with --commlens=off
+  }
   const char* const library = argument("library", count, arguments);
   if (library == NULL) {
     complain(spank, "plugstack.conf names no library=", "");

@@ -7,22 +7,25 @@ cd "$(dirname "$0")/.."
 prefix=${1:?usage: tools/install.sh PREFIX}
 tools/setup.sh build reader
 tools/build.sh release
+umask 022 # others use it, too
 
 reader() {
   .venv/bin/python -m venv "$prefix/lib/commlens/python" &&
     SKBUILD_WHEEL_CMAKE=false "$prefix/lib/commlens/python/bin/pip" install --disable-pip-version-check --no-input . &&
     mkdir -p "$prefix/bin" && ln -sfn "../lib/commlens/python/bin/commlens" "$prefix/bin/commlens"
 }
-step install "library and commlens-run below $prefix" cmake --install build/release --prefix "$(realpath -m "$prefix")"
-# Paths below the prefix, for tools/uninstall.sh; what is not there does not belong to this installation.
+# Paths below the prefix, for tools/uninstall.sh; what is not there does not belong to this installation.  Those of a
+# version that was installed before stay in the list.
 manifest() {
-  local folder
+  local folder list=$prefix/lib/commlens/manifest
   folder=$(realpath "$prefix")
   {
     printf '%s\n' bin/commlens lib/commlens/python share/commlens/python # with what Python has compiled
     awk -v "folder=$folder/" 'index($0, folder) == 1 { print substr($0, length(folder) + 1) }' \
       build/release/install_manifest.txt
-  } >"$prefix/lib/commlens/manifest"
+    cat "$list" 2>/dev/null || true
+  } | sort -u >"$list.new" && mv "$list.new" "$list"
 }
-step install "commlens" reader
+step install "library and commlens-run below $prefix" cmake --install build/release --prefix "$(realpath -m "$prefix")"
 step install "list of the files, for make uninstall" manifest
+step install "commlens" reader

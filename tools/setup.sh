@@ -28,7 +28,7 @@ packaged() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1")" = installed ]; }
 # changed by it.
 system_python() {
   local python
-  for python in /usr/bin/python3 python3; do
+  for python in /usr/bin/python3 python3 python3.{13,12,11,10,9}; do
     if has "$python" >/dev/null &&
       "$python" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
       command -v "$python"
@@ -205,8 +205,8 @@ if ((${#packages[@]})); then
     fetch_packages "${packages[@]}"
   else
     say setup "missing: ${packages[*]}"
-    say setup "Without root or sudo, ask for:  apt-get install ${packages[*]}"
-    say setup "or bring your own (module load, spack load) so that g++, cmake and python3 are found."
+    say setup "Install them, or ask for:  apt-get install ${packages[*]}"
+    say setup "or bring your own (module load, spack load) so that g++, cmake and Python 3.9 or later with venv are found."
   fi
 fi
 

@@ -146,11 +146,12 @@ class Kind(NamedTuple):
 
 
 OPENMPI, MPICH = f"srun --mpi=pmix {PLACE}/site_job.openmpi", f"srun --mpi=pmi2 {PLACE}/site_job.mpich5"
+MPICH_ON = MPICH.replace("srun", "srun --commlens=on")
 PYTHON = "from mpi4py import MPI; s = MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank); MPI.COMM_WORLD.rank or print('sum', s)"
 OFF = {"COMMLENS_ENABLE": "0"}
 KINDS = (
     Kind("Open MPI, srun", 20, OPENMPI),
-    Kind("MPICH, srun", 20, MPICH),
+    Kind("MPICH, srun", 15, MPICH),
     Kind("Open MPI, mpirun in the script", 10, f"mpirun.openmpi -n {RANKS} {PLACE}/site_job.openmpi"),
     Kind("Python with mpi4py, srun", 10, f'srun --mpi=pmix /usr/bin/python3 -c "{PYTHON}"'),
     Kind("no MPI: shell, srun of a program", 10, "srun true; ls / | grep -c etc", profiles=0, printed="1"),
@@ -159,6 +160,7 @@ KINDS = (
     Kind("job that is cancelled", 5, f"{OPENMPI} wait", profiles=0, state="CANCELLED", killed=True),
     Kind("opted out: COMMLENS_ENABLE=0", 5, OPENMPI, profiles=0, env=OFF),
     Kind("opted out: sbatch --commlens=off", 5, MPICH, profiles=0, options=("--commlens=off",)),
+    Kind("the same, but srun --commlens=on", 5, MPICH_ON, options=("--commlens=off",)),
 )
 
 failures = 0

@@ -11,6 +11,13 @@ if [ ! -f "$manifest" ]; then
   exit 1
 fi
 
+# Other folders of /usr and /usr/local belong to the system, also when they are empty.
+may_go() {
+  case $(realpath "$prefix") in
+    /usr | /usr/local) [[ /$1 == */commlens* ]] ;;
+  esac
+}
+
 # A line is a path below the prefix.
 remove() {
   local path folder
@@ -18,7 +25,7 @@ remove() {
     [ -n "$path" ] || continue
     rm -rf "${prefix:?}/$path"
     folder=$(dirname "$path")
-    while [ "$folder" != . ] && rmdir "$prefix/$folder" 2>/dev/null; do folder=$(dirname "$folder"); done
+    while [ "$folder" != . ] && may_go "$folder" && rmdir "$prefix/$folder" 2>/dev/null; do folder=$(dirname "$folder"); done
   done < <(cat "$manifest" && echo lib/commlens/manifest)
 }
 step install "remove commlens below $prefix" remove

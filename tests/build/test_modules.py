@@ -90,6 +90,18 @@ def test_load_and_unload(module: dict[str, str], prefix: Path, tmp_path: Path) -
     ]
 
 
+@pytest.mark.parametrize("before", ["", "/opt/other/man:"])
+def test_manual_pages_are_found_beside_those_of_the_system(
+    module: dict[str, str], prefix: Path, tmp_path: Path, before: str
+) -> None:
+    environment = {name: value for name, value in module.items() if name != "MANPATH"}
+    if before:
+        environment["MANPATH"] = before
+    (usual,) = bash(environment, "manpath -q", tmp_path)
+    (loaded,) = bash(environment, "module load commlens; manpath -q", tmp_path)
+    assert set(loaded.split(":")) == {*usual.split(":"), str(prefix / "share/man")}
+
+
 @pytest.mark.parametrize("name", ["commlens", "commlens-always"])
 def test_a_job_is_measured(module: dict[str, str], name: str, tmp_path: Path) -> None:
     (tmp_path / "job.c").write_text(PROGRAM)

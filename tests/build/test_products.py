@@ -76,8 +76,9 @@ def test_with_make_the_archive_waits_for_its_objects(tmp_path: Path) -> None:
 
 
 def test_make_install_gives_a_tree_that_works_by_itself(tmp_path: Path) -> None:
-    result = run("make", "install", f"PREFIX={tmp_path}")
+    result = run("sh", "-c", f"umask 077 && make install PREFIX='{tmp_path}'")
     assert result.returncode == 0, result.stdout
+    assert all(path.stat().st_mode & 0o055 == 0o055 for path in tmp_path.rglob("*") if path.is_dir())
     installed = run(tmp_path / "bin" / "commlens", "--version")
     assert (ROOT / "VERSION").read_text().strip() in installed.stdout
     launched = run(tmp_path / "bin" / "commlens-run", "env", COMMLENS_MPI="mpich")
@@ -171,8 +172,13 @@ def test_every_python_imports_commlens_from_the_installation(tmp_path: Path) -> 
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{folder}/commlens/__init__.py\n", ""), (
             python
         )
-    ours = {path.relative_to(ROOT / "python") for path in (ROOT / "python" / "commlens").rglob("*.py")}
-    assert {path.relative_to(folder) for path in folder.rglob("*.py")} == ours
+    assert files_of(folder) == files_of(ROOT / "python")
+
+
+def files_of(folder: Path) -> set[Path]:
+    """Return the files of the package below a folder, without what Python has compiled."""
+    found = {path.relative_to(folder) for path in (folder / "commlens").rglob("*") if path.is_file()}
+    return {path for path in found if "__pycache__" not in path.parts}
 
 
 def pip_install(target: Path, **environment: str) -> Path:

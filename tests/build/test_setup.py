@@ -64,7 +64,7 @@ def test_without_root_and_sudo_it_says_what_to_ask_for(machine: Machine) -> None
     debian(machine, user=1000)
     result = machine.setup("build")
     assert result.returncode == 1
-    assert f"setup   Without root or sudo, ask for:  apt-get install {BUILD}\n" in result.stdout
+    assert f"setup   Install them, or ask for:  apt-get install {BUILD}\n" in result.stdout
     assert result.stdout.endswith(f"setup   cannot continue without {BUILD}\n")
     assert machine.calls("apt-get") == []
 
@@ -74,7 +74,7 @@ def test_a_sudo_that_wants_a_password_nobody_can_type_is_no_sudo(machine: Machin
     machine.shim("sudo", "exit 1")
     result = machine.setup("build")
     assert result.returncode == 1
-    assert "Without root or sudo" in result.stdout
+    assert "Install them, or ask for:" in result.stdout
 
 
 def test_a_system_without_apt_gets_the_same_words(machine: Machine) -> None:
