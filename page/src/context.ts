@@ -51,7 +51,9 @@ export class Colours {
 }
 
 export function pick(context: Context, dimension: Dimension, value: number): void {
-  context.go({ filter: toggled(context.state.filter, dimension, value) });
+  // A communicator of another family would leave nothing.
+  const filter = dimension === "family" ? without(context.state.filter, ["comm"]) : context.state.filter;
+  context.go({ filter: toggled(filter, dimension, value) });
 }
 
 const KEYS: Record<Dimension, (context: Context, id: number) => { columns: Column[]; values: (string | number)[] }> = {

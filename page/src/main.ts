@@ -69,7 +69,7 @@ function navigation(context: Context, view: string): HTMLElement {
 function themeButton(context: Context): HTMLElement {
   const at = Math.max(0, THEMES.findIndex(([name]) => name === (context.state.choices.theme ?? "")));
   const [next] = THEMES[(at + 1) % THEMES.length]!;
-  return h("button", { class: "theme", click: () => { context.go({ choices: { ...context.state.choices, theme: next } }); } }, THEMES[at]![1]);
+  return h("button", { id: "theme", class: "theme", click: () => { context.go({ choices: { ...context.state.choices, theme: next } }); } }, THEMES[at]![1]);
 }
 
 class Page {

@@ -57,7 +57,7 @@ export class Names {
     this.ranks = numbers(of("ranks", "rank"));
     const nodes = of("ranks", "node").map((node) => `${node ?? ""}`);
     this.nodes = [...new Set(nodes)];
-    this.nodeOf = new Int32Array(Math.max(0, ...this.ranks.map((rank) => rank + 1))).fill(-1);
+    this.nodeOf = new Int32Array(this.ranks.reduce((most, rank) => Math.max(most, rank + 1), 0)).fill(-1);
     const number = new Map(this.nodes.map((node, i) => [node, i]));
     this.ranks.forEach((rank, i) => { this.nodeOf[rank] = number.get(nodes[i]!)!; });
     this.families = this.readFamilies();
@@ -96,11 +96,18 @@ export class Names {
     return family.userName && family.userName !== family.name ? `${family.name} ${family.userName}` : family.name;
   }
 
-  /** Returns the number of an operation, family or region by its name, as findings have them; undefined if there is none. */
-  named(dimension: "op" | "family" | "region", name: string): number | undefined {
-    const names = { op: this.ops, region: this.regions, family: new Map([...this.families].map(([id, family]) => [id, family.name])) };
+  /** Returns the number of an operation or region by its name, as findings have them; undefined if there is none. */
+  named(dimension: "op" | "region", name: string): number | undefined {
+    const names = { op: this.ops, region: this.regions };
     for (const [id, each] of names[dimension]) if (each === name) return id;
     return undefined;
+  }
+
+  /** Returns the family or the communicator of a name, as findings have them. */
+  communicator(name: string): { family: number } | { comm: number } | null {
+    for (const [id, family] of this.families) if (family.name === name || predefined(family.name) === name) return { family: id };
+    for (const [id, each] of this.comms) if (each === name) return { comm: id };
+    return null;
   }
 
   /** Returns the name of a value of a dimension. */

@@ -187,7 +187,7 @@ export function panel(id: string, parts: Panel): HTMLElement {
 /** A choice of one from several, as radio buttons that look like one control. */
 export function choice(label: string, name: string, options: [string, string][], chosen: string, pick: (value: string) => void): HTMLElement {
   return h("fieldset", { class: "choice" }, h("legend", {}, label), options.map(([value, text]) =>
-    h("label", {}, h("input", { type: "radio", name, value, checked: value === chosen, change: () => { pick(value); } }), h("span", {}, text))));
+    h("label", {}, h("input", { type: "radio", id: `choice-${name}-${value}`, name, value, checked: value === chosen, change: () => { pick(value); } }), h("span", {}, text))));
 }
 
 export function legend(entries: [string, string][]): HTMLElement {

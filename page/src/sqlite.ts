@@ -46,7 +46,7 @@ async function asked(sql: string): Promise<Answer> {
 
 /** Runs one statement. An error of SQLite is thrown as it words it. */
 export async function run(sql: string): Promise<Answer> {
-  if (location.protocol === "http:") return asked(sql);
+  if (document.getElementById("data-profile") === null) return asked(sql);
   opened ??= open();
   const statement = (await opened).prepare(sql);
   try {

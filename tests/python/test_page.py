@@ -329,6 +329,30 @@ def test_every_view_works_by_keyboard(tab: Browser, small: Path) -> None:
     tab.wait_until("document.querySelectorAll('.chip').length === 1")
 
 
+def test_arrow_keys_move_through_a_choice(tab: Browser, small: Path) -> None:
+    """Although the view is drawn again after each."""
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    tab.open(written(small), "view=sizes")
+    tab.run("document.getElementById('choice-measure-time').focus()")
+    for measure in ("calls", "bytes", "each"):
+        ActionChains(tab.driver).send_keys(Keys.ARROW_RIGHT).perform()
+        tab.wait_until(f"location.hash.includes('measure={measure}')")
+        tab.wait_until(f"document.activeElement.id === 'choice-measure-{measure}'")
+
+
+def test_a_query_that_was_typed_survives_another_theme(tab: Browser, small: Path) -> None:
+    tab.open(written(small), "view=query")
+    tab.run(
+        "const text = document.getElementById('query'); text.value = 'SELECT 1';"
+        "text.dispatchEvent(new Event('input')); document.getElementById('theme').click()"
+    )
+    tab.wait_until("location.hash.includes('theme=')")
+    tab.wait_until("document.documentElement.dataset.theme !== undefined")
+    assert tab.run("return document.getElementById('query').value") == "SELECT 1"
+
+
 def test_a_table_is_made_when_it_is_opened_and_scrolling_shows_more_rows(
     tab: Browser, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from test_findings_recorded import regions, serves
 
 from commlens.findings._rules import RULES
 from commlens.page.build import page
+from commlens.page.facts import findings
 from commlens.profile import open_profile
 
 pytestmark = pytest.mark.long
@@ -42,6 +44,7 @@ def test_the_button_of_a_finding_opens_a_view_with_its_calls(tab: Browser, case:
     target = profile.with_suffix(".html")
     with open_profile(str(profile)) as connection:
         target.write_text(page(connection, profile), encoding="utf-8")
+        finding = findings(connection)["found"][0]
     tab.open(target)
     rule = tab.run("return document.querySelector('.finding .about').textContent.match(/Rule (\\w+)/)[1]")
     tab.run("document.querySelector('.finding button').click()")
@@ -49,6 +52,8 @@ def test_the_button_of_a_finding_opens_a_view_with_its_calls(tab: Browser, case:
     tab.wait_until(
         f"document.querySelector('nav a[aria-current]').textContent && location.hash.includes('view={view}')"
     )
+    restricts = re.search(r"\b(family|comm)=\d", tab.run("return location.hash")) is not None
+    assert restricts == (finding["family"] is not None)
     panels = tab.results()
     assert any(csv.count("\n") > 1 for csv in (panel["csv"] for panel in panels.values())), panels
     assert tab.complaints() == []

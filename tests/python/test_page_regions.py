@@ -41,6 +41,16 @@ def test_the_charts_have_average_and_range_over_the_ranks(tab: Browser, marked: 
     assert titles[2] == "iteration 2: 16380 cells on average, 16380 cells to 16380 cells"
 
 
+def test_a_metric_whose_sum_no_number_can_hold_leaves_the_page_whole(tab: Browser, tmp_path: Path) -> None:
+    build = ProfileBuilder(ranks=1)
+    region = build.region("large")
+    build.spend(region, 0, 1, 100)
+    build.tell(build.metric("one sign"), region, 0, [1e308, 1e308])
+    tab.open(written(build.write(tmp_path / "large.db")), "view=regions")
+    assert "one sign" in tab.run("return document.querySelector('#metrics').textContent")
+    assert tab.complaints() == []
+
+
 def test_scales_suit_the_values(tab: Browser, tmp_path: Path) -> None:
     build = ProfileBuilder(ranks=1)
     loop = build.region("steps", 0, "loop")

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.client import HTTPConnection
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -75,6 +79,44 @@ def test_three_lines_say_how_to_reach_it(view: View) -> None:
         view.lines[1],
     )
     assert view.lines[2] == "Ctrl-C ends it"
+
+
+def test_silent_connections_keep_no_other_waiting(view: View) -> None:
+    silent = [socket.create_connection(("127.0.0.1", view.port)) for _ in range(8)]
+    assert view.sql("SELECT 1")["rows"] == [[1]]
+    for each in silent:
+        each.close()
+
+
+def test_a_page_that_nobody_waits_for_is_not_mentioned(view: View) -> None:
+    """The connection is reset while the page is sent; that nothing is printed is checked when the command has ended."""
+    with socket.create_connection(("127.0.0.1", view.port)) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.sendall(f"GET {view.path} HTTP/1.0\r\nHost: localhost:{view.port}\r\n\r\n".encode())
+    assert view.sql("SELECT 1")["rows"] == [[1]]
+
+
+def test_ctrl_c_ends_it_during_a_query(small: Path) -> None:
+    """`viewing` ends it like that."""
+    endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n"
+
+    def wait_for_an_answer() -> None:
+        with suppress(OSError, HTTPException):
+            shown.sql(endless)
+
+    with viewing(small) as shown:
+        before = processor_time(shown.process.pid)
+        client = Thread(target=wait_for_an_answer)
+        client.start()
+        while processor_time(shown.process.pid) < before + 0.5:
+            time.sleep(0.05)
+    client.join()
+
+
+def processor_time(pid: int) -> float:
+    """Return the processor time of a process, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_the_address_has_the_page(view: View) -> None:

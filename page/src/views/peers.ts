@@ -39,13 +39,14 @@ function known(context: Context, kind: string): HTMLElement | null {
 
 /** The pairs with the most bytes; a click restricts the views to the source. */
 function heaviest(context: Context, pairs: Pairs): HTMLElement {
-  const first = [...pairs.bytes.subarray(0, HEAVIEST)].map((volume, i) => ({
-    label: `${pairs.source[i]! < 0 ? "?" : pairs.source[i]!} → ${pairs.destination[i]! < 0 ? "?" : pairs.destination[i]!}`,
+  const known = Array.from(pairs.bytes.keys()).filter((i) => pairs.source[i]! >= 0 && pairs.destination[i]! >= 0).slice(0, HEAVIEST);
+  const first = known.map((i) => ({
+    label: `${pairs.source[i]!} → ${pairs.destination[i]!}`,
     about: many(pairs.messages[i]!, "message"),
-    value: bytes(volume),
-    parts: [{ value: volume, colour: "var(--bar-even)", title: bytes(volume) }],
+    value: bytes(pairs.bytes[i]!),
+    parts: [{ value: pairs.bytes[i]!, colour: "var(--bar-even)", title: bytes(pairs.bytes[i]!) }],
     isPicked: context.state.filter.rank === pairs.source[i],
-    pick: () => { if (pairs.source[i]! >= 0) pick(context, "rank", pairs.source[i]!); },
+    pick: () => { pick(context, "rank", pairs.source[i]!); },
   }));
   return h("div", {}, h("h3", {}, "Heaviest pairs"), bars(first, "heaviest pairs of ranks"));
 }
@@ -101,7 +102,7 @@ export function peers(context: Context): Child[] {
   return [panel("pairs", {
     title: "Who talks to whom",
     about: `${title[0]!.toUpperCase()}${title.slice(1)}: ${many(pairs.source.length, "pair")} of ranks.${locality(context, pairs)}`
-      + (unknown ? ` ${many(unknown, "pair")} with an unknown process are in the table only.` : "")
+      + (unknown ? ` Messages with an unknown process, or with one of several that were counted together, are in the table only (${many(unknown, "row")}).` : "")
       + (deaf.length ? ` The matrix does not tell apart operations, sizes, regions and call sites: that part of the filter has no effect here.` : "")
       + (by === "traffic" ? ` Ranks that exchange many ${byMessages ? "messages" : "bytes"} are beside each other.` : "")
       + (isAdded ? " The communicators were added up to keep this page small." : ""),

@@ -29,12 +29,18 @@ function shownAnswer(sql: string, answer: Answer): HTMLElement {
   });
 }
 
+/** What was typed since the address changed: the view is drawn again when the theme changes. */
+let typed = { address: "", sql: "" };
+
 export function query(context: Context): Child[] {
   const { no_sql: reason } = context.profile.facts;
   if (reason) return [h("section", { class: "panel" }, h("h2", {}, "SQL"), h("p", {}, reason))];
   const { choices } = context.state;
   const text = h("textarea", { id: "query", rows: 6, spellcheck: "false", "aria-label": "SQL" });
-  text.value = choices.sql ?? EXAMPLES[0]![1];
+  const address = choices.sql ?? EXAMPLES[0]![1];
+  if (typed.address !== address) typed = { address, sql: address };
+  text.value = typed.sql;
+  text.addEventListener("input", () => { typed.sql = text.value; });
   const answer = h("div", { id: "answers", "aria-live": "polite" });
   const execute = async () => {
     answer.replaceChildren(h("p", { class: "about" }, "Running …"));
@@ -48,7 +54,7 @@ export function query(context: Context): Child[] {
   text.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void execute();
   });
-  const examples = EXAMPLES.map(([title, sql]) => h("button", { click: () => { text.value = sql; void execute(); } }, title));
+  const examples = EXAMPLES.map(([title, sql]) => h("button", { click: () => { text.value = typed.sql = sql; void execute(); } }, title));
   if (choices.sql) void execute();
   return [
     h("section", { class: "panel" }, h("h2", {}, "SQL"),

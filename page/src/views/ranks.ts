@@ -17,7 +17,7 @@ function curve(context: Context, groups: Group[]): HTMLElement {
   const spent = new Map(groups.map((group) => [group.keys[0]!, group.time]));
   const order = [...names.ranks];
   if (isSorted) order.sort((a, b) => (spent.get(b) ?? 0) - (spent.get(a) ?? 0));
-  const most = Math.max(1, ...groups.map((group) => group.time));
+  const most = groups.reduce((most, group) => Math.max(most, group.time), 1);
   const about = h("p", { class: "readout", "aria-live": "polite" }, "Point at a rank to read its time; a click restricts all views to it.");
   const at = (event: Event): number => {
     const { offsetX } = event as MouseEvent;
@@ -74,7 +74,7 @@ function slotHeat(context: Context): HTMLElement | null {
   });
   return panel("rank-time", {
     title: "Time in MPI by rank over the run",
-    about: "Each row is a rank, each column a slice of time.",
+    about: "Each row is a rank, each column a slice of time. A slice that a rank did not run to its end counts as a whole one.",
     chart: [element, scale("0 %", "100 % of the slice"), about],
   });
 }

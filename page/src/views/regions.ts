@@ -28,7 +28,7 @@ function tree(context: Context): HTMLElement {
       id: Number(id),
       parent: parents![i] as number | null,
       label: name,
-      title: `${name}: ${time(number(times![i]))} in all ranks, ${share(part)} in MPI`,
+      title: `${name}: ${time(number(times![i]))} in all ranks, ${share(part)} in MPI; a click restricts all views to the calls ${Number(id) === 0 ? "outside all regions" : "directly in it"}`,
       own: number(exclusive![i]),
       whole: number(times![i]),
       part,

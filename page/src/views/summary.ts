@@ -34,8 +34,8 @@ function tiles(context: Context): HTMLElement {
 }
 
 function target(context: Context, finding: Finding): Filter {
-  const filter: Filter = {};
-  for (const dimension of ["family", "op", "region"] as const) {
+  const filter: Filter = finding.family === null ? {} : { ...context.names.communicator(finding.family) };
+  for (const dimension of ["op", "region"] as const) {
     const name = finding[dimension];
     const id = name === null ? undefined : context.names.named(dimension, name);
     if (id !== undefined) filter[dimension] = id;

@@ -65,7 +65,7 @@ export function timeline(context: Context): Child[] {
   }));
   return [panel("timeline", {
     title: "Share of MPI over the run",
-    about: `Each column is a slice of ${time(facts.slice_ns)}; the last one is cut off by the end of the run at ${time(elapsed)}.`
+    about: `Each column is a slice of ${time(facts.slice_ns)}; the last one is cut off by the end of the run at ${time(elapsed)}. A rank that ended earlier counts as outside MPI.`
       + (deaf.length ? ` The slices do not tell apart ${deaf.map((each) => `the ${each}`).join(" and ")}: that part of the filter has no effect here.` : ""),
     legend: legend(colours.entries("family", groups.map((group) => group.keys[1]!), (id) => names.family(id))),
     chart: columns(items, share, "share of MPI over the run", Math.max(1, ...items.map((item) => item.parts.reduce((sum, part) => sum + part.value, 0))), { width: facts.slice_ns, text: time }),
@@ -85,7 +85,7 @@ function regionSlices(context: Context): HTMLElement | null {
   const own = new Map(order.slice(0, facts.palette.length - 1).map((region, i) => [region, facts.palette[i]!]));
   const colourOf = (region: number) => own.get(region) ?? context.colours.other;
   const whole = facts.slice_ns * Math.max(1, context.names.ranks.length);
-  const items = Array.from({ length: Math.max(...slots) + 1 }, (_, slot) => ({
+  const items = Array.from({ length: slots.reduce((most, slot) => Math.max(most, slot), 0) + 1 }, (_, slot) => ({
     label: time(slot * facts.slice_ns),
     parts: slots.flatMap((each, i) => (each === slot ? [i] : [])).map((i) => ({
       value: times[i]! / whole,

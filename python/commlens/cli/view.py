@@ -56,4 +56,4 @@ def view(profile: str, port: int) -> None:
             screen.line(f"from another machine: {tunnel(server.port, user, socket.gethostname())}")
             screen.line("Ctrl-C ends it")
             with contextlib.suppress(KeyboardInterrupt):
-                server.serve_forever()
+                server.serve()

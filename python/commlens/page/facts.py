@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from commlens.base.escape import Target, escape
+from commlens.base.outputs import finite
 from commlens.charts import palette
 from commlens.findings._rules import RULES
 from commlens.findings.find import read_findings, refusal
@@ -108,7 +109,9 @@ SELECT what, COUNT(*) AS ranks, SUM(ns) AS time_ns, MIN(ns) AS least_ns, MAX(ns)
 
 
 def safe(value: Any) -> Any:
-    """Return a value for the page: texts without characters that a reader cannot see."""
+    """Return a value for the page: texts without characters that a reader cannot see, numbers that JSON can represent."""
+    if isinstance(value, float):
+        return finite(value)
     return escape(value, Target.LINE) if isinstance(value, str) else value
 
 

@@ -7,7 +7,10 @@ import json
 import math
 import secrets
 import sqlite3
-from http.server import BaseHTTPRequestHandler, HTTPServer
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from commlens.base.errors import CommlensError
@@ -20,6 +23,7 @@ MOST_ROWS = 10_000
 """Rows of an answer; the page says when there are more."""
 LONGEST_QUERY = 10**6  # bytes
 QUERY_S = 60.0  # processor time of a query
+PIECE = 1 << 16  # bytes that a connection takes within the time limit of the handler
 
 
 def shown_value(value: Any) -> Any:
@@ -33,10 +37,11 @@ def shown_value(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-class Server(HTTPServer):
-    """Answers one request at a time: the page itself, and queries of view SQL.
+class Server(ThreadingHTTPServer):
+    """Sends the page itself, and answers queries of view SQL, one at a time.
 
-    Every address begins with a random token, so that other users of the machine, who can reach the port, read nothing.
+    Each connection has a thread, so that one that is silent or slow keeps no other waiting. Queries are answered on the
+    thread of the database. Every address begins with a random token, so that other users of the machine, who can reach the port, read nothing.
 
     Parameters
     ----------
@@ -53,8 +58,11 @@ class Server(HTTPServer):
         The port cannot be opened.
     """
 
+    block_on_close = False
+
     def __init__(self, connection: Database, page: str, port: int = 0) -> None:
         self.connection, self.page = connection, page.encode()
+        self.queries: SimpleQueue[tuple[str, SimpleQueue[dict[str, Any]]]] = SimpleQueue()
         connection.take_time()  # each query has a deadline of its own
         self.token = secrets.token_urlsafe(24)
         try:
@@ -76,18 +84,37 @@ class Server(HTTPServer):
         """Return the host names that a request may have: a foreign name would let another page read this one."""
         return f"{HOST}:{self.port}", f"localhost:{self.port}"
 
+    def serve(self) -> None:
+        """Serve until Ctrl-C."""
+        Thread(target=self.serve_forever, daemon=True).start()
+        while True:
+            query, answers = self.queries.get()
+            answers.put(self.answer(query))
+
+    def ask(self, query: str) -> dict[str, Any]:
+        """Return the answer to a query, from a thread of a connection."""
+        answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self.queries.put((query, answers))
+        return answers.get()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing about a connection that was closed or is too slow."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
     def answer(self, query: str) -> dict[str, Any]:
         """Return the answer to a query for view SQL, or the error."""
         try:
-            with self.connection.within(QUERY_S):
+            with self.connection.within(QUERY_S) as deadline:
                 names, rows = answer(self.connection, query, MOST_ROWS + 1)
         except CommlensError as error:
             return {"error": str(error)}
         except sqlite3.Error as error:
-            late = (
-                "took longer than a minute of processor time" if str(error) == "interrupted" else str(error)
-            )
-            return {"error": f"SQL: {late}"}
+            if str(error) != "interrupted":
+                return {"error": f"SQL: {error}"}
+            if deadline.spent_s < QUERY_S:  # the sqlite3 module hides Ctrl-C
+                raise KeyboardInterrupt from None
+            return {"error": "SQL: took longer than a minute of processor time"}
         shown = [[shown_value(value) for value in row] for row in rows]
         return {"names": names, "rows": shown[:MOST_ROWS], "isCut": len(rows) > MOST_ROWS}
 
@@ -96,7 +123,7 @@ class Handler(BaseHTTPRequestHandler):
     """One request."""
 
     server: Server
-    timeout = 10  # seconds: a connection that sends nothing keeps no other waiting for long
+    timeout = 10  # seconds, for each read and write
     server_version = "commlens"
     sys_version = ""
 
@@ -114,7 +141,7 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(413)
             return
         query = self.rfile.read(int(length)).decode("utf-8", "replace")
-        text = json.dumps(self.server.answer(query), allow_nan=False)
+        text = json.dumps(self.server.ask(query), allow_nan=False)
         self._send("application/json", text.encode())
 
     def _is_allowed(self, name: str) -> bool:
@@ -139,7 +166,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
         self.end_headers()
-        self.wfile.write(content)
+        for at in range(0, len(content), PIECE):
+            self.wfile.write(content[at : at + PIECE])
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Say nothing: the terminal shows the address only."""
