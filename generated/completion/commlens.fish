@@ -142,7 +142,7 @@ complete -c commlens -n '__fish_seen_subcommand_from history' -l comm -r -d 'Onl
 complete -c commlens -n '__fish_seen_subcommand_from history' -l comm-size -r -d 'Only communicators of this number of ranks, or of a range with both bounds, 16, 2,64, 8,'
 complete -c commlens -n '__fish_seen_subcommand_from history' -l op -r -d 'Only these operations, a name or glob, with or without MPI_, upper or lower case'
 complete -c commlens -n '__fish_seen_subcommand_from history' -l region -r -d 'The time in a code region, its path, or a glob such as solve/* for the regions directly in one'
-complete -c commlens -n '__fish_seen_subcommand_from history' -l metric -r -d 'The values of a metric of the application'
+complete -c commlens -n '__fish_seen_subcommand_from history' -l metric -r -d 'The values of a metric of the application; its name, or name and unit'
 complete -c commlens -n '__fish_seen_subcommand_from history' -l at -r -d 'The state T seconds after MPI_Init, that of the last snapshot until then (COMMLENS_FLUSH_EVERY)'
 complete -c commlens -n '__fish_seen_subcommand_from history' -l between -r -d 'Only what was counted between two snapshots, the last ones until T1 and T2 seconds after MPI_Init'
 complete -c commlens -n '__fish_seen_subcommand_from history' -s o -l output -r -d 'With --at or --between, write this profile'

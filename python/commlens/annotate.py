@@ -8,6 +8,7 @@ functions without effect instead.  Return values and exceptions are the same wit
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, cast, overload
 
@@ -316,7 +317,7 @@ def flush_to(folder: str) -> bool:
     `commlens recover FOLDER` makes a profile of the copies.  Returns False if the copy cannot be written or the profiler
     does not count.
     """
-    return bool(_flush_to(_text(folder)) == 0)
+    return bool(_flush_to(os.fsencode(folder)) == 0)
 
 
 WATCHED = ("sent", "received", "put", "get", "collective")
@@ -332,9 +333,9 @@ class Watch:
     __slots__ = ("_handle",)
 
     def __init__(self, comm: Any, kind: str = "sent", *, _handle: int | None = None) -> None:
+        self._handle = _handle  # first, because __del__() needs it
         if kind not in WATCHED:
             raise ValueError(f"a watch is of {', '.join(WATCHED)}, not of {kind!r}")
-        self._handle = _handle
         if comm is not None and _profiler is not None:
             from mpi4py import MPI
 

@@ -386,6 +386,26 @@ def test_only_calls_of_a_region_are_compared(marked: Path, run: Run) -> None:
     assert [(row["region"], row["calls_a"]) for row in rows[2:]] == [("solve/time steps/norm", 24)]
 
 
+def test_a_region_and_a_loop_of_one_path_are_one_row(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=2)
+    for kind, calls in (("region", 100), ("loop", 900)):
+        build.count(1, "MPI_Bcast", 0, calls, calls * MS, size=8, region=build.region("sweep", kind=kind))
+    path = build.write(tmp_path / "twice.db")
+    rows = document(run, path, path)["rows"]
+    assert [(row["region"], row["calls_a"], row["time_ns_a"]) for row in rows[1:]] == [
+        ("", 1000, 1000 * MS),
+        ("sweep", 1000, 1000 * MS),
+    ]
+    assert rows[2]["slowest_ns_a"] is None
+
+
+def test_the_slowest_rank_in_all_of_mpi_is_not_that_of_some_operations(small: Path, run: Run) -> None:
+    with closing(sqlite3.connect(small)) as connection:
+        (most,) = connection.execute("SELECT MAX(mpi_ns) FROM rank").fetchone()
+    assert document(run, small, small)["rows"][1]["slowest_ns_a"] == most
+    assert document(run, small, small, "--op", "alltoallv")["rows"][1]["slowest_ns_a"] is None
+
+
 def test_an_unreadable_profile_is_one_line_and_the_others_are_compared(
     small: Path, tmp_path: Path, run: Run
 ) -> None:

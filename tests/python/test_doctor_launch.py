@@ -12,6 +12,7 @@ import pytest
 from test_doctor import APP, OURS, Said, World, found
 
 from commlens.doctor import environment
+from commlens.doctor.command import read_command
 
 
 @pytest.fixture
@@ -28,6 +29,34 @@ def test_commlens_run_is_missing(world: World) -> None:
         world.look("mpirun", "-n", "4", "--bind-to", "core", world.app(), "-n"),
         Said("way in", "problem", "not on the command line", f"mpirun -n 4 --bind-to core commlens-run {world.root}/work/app -n"),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "srun -l -n 4 commlens-run ./app",
+        "srun -l ./app data",
+        "srun -A proj -q normal -C gpu commlens-run ./app",
+        "srun --partition test --job-name cat ./app",
+        "mpirun --oversubscribe commlens-run ./app",
+        "mpirun --wdir /tmp --rankfile ./ranks -n 2 ./app",
+        "jsrun -n 4 -l cpu-cpu ./app",
+        "lrun -n 4 ./app",
+        "flux run -n 4 commlens-run ./app",
+        "flux mini run -n 4 ./app",
+        "commlens-run numactl -i all ./app",
+        "commlens-run numactl --membind 0 -l ./app",
+        "commlens-run stdbuf -o L ./app",
+        "commlens-run setarch -R ./app",
+        "commlens-run setarch x86_64 -R ./app",
+        "commlens-run taskset -c 0-3 ./app",
+        "commlens-run timeout -k 5 10 ./app",
+    ],
+)
+def test_options_of_launchers_and_wrappers_are_not_the_program(line: str) -> None:
+    command = read_command(line.split(), os.environ)
+    assert command.program[0] == "./app"
+    assert command.runner == ("commlens-run" if "commlens-run" in line else None)
 
 
 def test_a_program_alone_would_not_be_profiled(world: World) -> None:

@@ -44,6 +44,11 @@ def operation(number: int, op: str, group: str, **values: Any) -> dict[str, Any]
             operation(1, "MPI_Isend", "p2p", bin=0, calls=10**9, time_ns=HOUR),
         ),
         (
+            "tiny_messages",
+            operation(1, "MPI_Irecv", "p2p", bin=3, calls=10**9, time_ns=HOUR),
+            operation(1, "MPI_Sendrecv", "p2p", bin=3, calls=10**9, time_ns=HOUR),
+        ),
+        (
             "barriers",
             operation(1, "MPI_Barrier", "collective", calls=1000 * RANKS, time_ns=HOUR),
             operation(1, "MPI_Barrier", "collective", calls=1000 * RANKS + 1, time_ns=HOUR),
@@ -55,8 +60,8 @@ def operation(number: int, op: str, group: str, **values: Any) -> dict[str, Any]
         ),
         (
             "polling",
-            operation(1, "MPI_Iprobe", "p2p", bin=-1, calls=RANKS * 10**6 - 1, time_ns=HOUR),
-            operation(1, "MPI_Iprobe", "p2p", bin=-1, calls=RANKS * 10**6, time_ns=HOUR),
+            operation(1, "MPI_Iprobe", "p2p", bin=0, calls=RANKS * 10**6 - 1, time_ns=HOUR),
+            operation(1, "MPI_Iprobe", "p2p", bin=0, calls=RANKS * 10**6, time_ns=HOUR),
         ),
     ],
 )

@@ -190,6 +190,19 @@ def test_a_job_with_more_rows_than_a_table_takes_keeps_the_largest(tmp_path: Pat
     assert min(row["time_ns"] for row in rows if row["region"]) > 200 * MS
 
 
+def test_call_sites_left_out_are_counted(tmp_path: Path, run: Run) -> None:
+    build = builder(1)
+    sites = len({(cell.callsite, cell.op) for cell in build.cells})
+    for site in range(1000, 1150):
+        build.sites[site] = ("/opt/app/x", "", site)
+        build.count(1, "MPI_Barrier", 0, 1, MS, callsite=site)
+    build.write(tmp_path / "sites.db")
+    assert run("ingest", tmp_path / "sites.db", "--into", tmp_path / "set").exit_code == 0
+    (job,) = rows_of(tmp_path / "set", "job")
+    assert len(rows_of(tmp_path / "set", "site")) == 100
+    assert job["rows_left_out"] == sites + 150 - 100
+
+
 def test_personal_data_become_tokens_that_are_equal_for_equal_values(tmp_path: Path, run: Run) -> None:
     write_jobs(tmp_path / "jobs", range(2))
     key = tmp_path / "key"
@@ -344,10 +357,10 @@ def test_many_commits_are_read_from_a_checkpoint(tmp_path: Path) -> None:
 
 
 ACCOUNTING = """\
-JobID|JobName|User|Partition|Cluster|State|Start|AllocCPUS|CPUTimeRAW
-1000|md|alice|main|demo|COMPLETED|2026-01-01T00:00:00|4|40
-1000.0|lmp|alice|main|demo|COMPLETED|2026-01-01T00:00:00|4|40
-2000|x|bob|main|demo|CANCELLED by 7|Unknown|junk|1e99
+JobID|JobIDRaw|JobName|User|Partition|Cluster|State|Start|AllocCPUS|CPUTimeRAW
+990_7|1000|md|alice|main|demo|COMPLETED|2026-01-01T00:00:00|4|40
+990_7.0|1000.0|lmp|alice|main|demo|COMPLETED|2026-01-01T00:00:00|4|40
+2000||x|bob|main|demo|CANCELLED by 7|Unknown|junk|1e99
 """
 
 

@@ -59,6 +59,11 @@ def test_ranks_that_were_bound_to_several_cores_are_left_their_cores(tmp_path: P
     assert "all ranks have room" not in words(run, here, "--topology", tmp_path / "cores.xml")
 
 
+def test_few_ranks_on_a_large_machine_have_a_placement(tmp_path: Path, run: Run) -> None:
+    here = profile(tmp_path / "p.db", 4)
+    assert "bytes x distance" in words(run, here, "--nodes", 1000, "--sockets", 2, "--cores", 64)
+
+
 def test_nothing_is_said_where_no_node_can_be_spared(tmp_path: Path, run: Run) -> None:
     here = profile(tmp_path / "p.db", 2)
     assert "all ranks have room" not in words(run, here)

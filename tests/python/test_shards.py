@@ -230,6 +230,9 @@ def test_without_the_index_all_rows_are_there(small: Path, directory: Path, run:
         == f"commlens: {directory / 'index.db'} cannot be read: communicators, regions and other names that no readable rank used are missing\n"
     )
     assert result.stdout == run("report", small, "--all-ranks").stdout
+    assert run("merge", directory).exit_code == 3
+    with closing(sqlite3.connect(directory.with_name("small.db"))) as merged:
+        assert merged.execute("SELECT value FROM meta WHERE key = 'shard'").fetchall() == [("",)]
 
 
 @pytest.mark.parametrize("how", ["missing", "truncated", "empty", "garbled"])

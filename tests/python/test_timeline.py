@@ -237,6 +237,24 @@ def test_pauses_are_part_of_the_time(tmp_path: Path, run: Run) -> None:
     assert [row["run_ns"] for row in rows] == [400 * MS, 400 * MS, 400 * MS, 400 * MS, 100 * MS]
 
 
+@pytest.mark.parametrize("ranks", [(0,), (1,), (0, 3)])
+def test_a_rank_that_counted_nothing_has_an_empty_line(
+    tmp_path: Path, run: Run, ranks: tuple[int, ...]
+) -> None:
+    path = sliced(builder(), tmp_path / "nothing.db", SLICES)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for rank in ranks:
+            connection.execute("UPDATE rank SET app_ns = 0 WHERE rank = ?", (rank,))
+            connection.execute("DELETE FROM slice WHERE rank = ?", (rank,))
+    lines = [line for line in shown(run, path).splitlines() if line.endswith("│")]
+    usual = [line for line in HEAT.splitlines() if line.endswith("│")]
+    for rank, (line, usual_line) in enumerate(zip(lines, usual, strict=True)):
+        if rank in ranks:
+            assert line == f"   {rank} │{'':125}│"
+        else:  # without the rank with the largest share, letters stand for smaller shares
+            assert [letter == " " for letter in line] == [letter == " " for letter in usual_line]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -14,7 +14,7 @@ from conftest import Run
 
 from commlens.page.waiting import read_waiting
 from commlens.profile import open_profile
-from commlens.waiting.estimate import Pattern, Sampled, Share, pattern_of, waiting_share
+from commlens.waiting.estimate import Pattern, Sampled, Share, even, pattern_of, waiting_share
 from commlens.waiting.text import pattern_sentences
 from commlens.waiting.waits import Wait
 
@@ -102,7 +102,15 @@ def test_the_pattern_of_the_last_rank_is_named(
     last: dict[int, int], behind: dict[int, float], kind: str
 ) -> None:
     nodes = {0: "a", 1: "a", 2: "b", 3: "b"}
-    assert pattern_of(last, 4, nodes, behind).kind == kind
+    assert pattern_of(last, dict.fromkeys(range(4), even(sum(last.values()), 4)), nodes, behind).kind == kind
+
+
+@pytest.mark.parametrize(("often", "kind"), [(100, "varies"), (25, "rotates")])
+def test_a_rank_is_judged_by_the_calls_of_its_own_communicator(often: int, kind: str) -> None:
+    """Rows of a grid of 4 x 4: the first rank of each is last in all of its 100 calls, or each rank in a quarter."""
+    last = {rank: often if rank % 4 == 0 else (100 - often) // 3 for rank in range(16)}
+    pattern = pattern_of(last, dict.fromkeys(range(16), even(100, 4)), {}, dict.fromkeys(range(16), 0.0))
+    assert (pattern.kind, pattern.rank, pattern.share) == (kind, 0, often / 400)
 
 
 def test_no_rank_is_named_when_all_are_alike() -> None:
@@ -114,7 +122,8 @@ def test_no_rank_is_named_when_all_are_alike() -> None:
         for _ in range(200):
             rank = rng.randrange(16)
             last[rank] = last.get(rank, 0) + 1
-        named += pattern_of(last, 16, {}, {r: rng.random() for r in range(16)}).kind != "rotates"
+        chances = dict.fromkeys(range(16), even(200, 16))
+        named += pattern_of(last, chances, {}, {r: rng.random() for r in range(16)}).kind != "rotates"
     assert named <= 10
 
 

@@ -88,6 +88,7 @@ def row_dicts(result: Comparison) -> list[dict[str, Any]]:
 
 def document(result: Comparison, failures: list[str], skipped: list[str]) -> dict[str, Any]:
     """Return the comparison for json."""
+    unmatched = {id(node) for _, node, _ in result.only}
     return {
         "a": [run.path for run in result.sides[0]],
         "b": [run.path for run in result.sides[1]],
@@ -96,7 +97,7 @@ def document(result: Comparison, failures: list[str], skipped: list[str]) -> dic
         "matched": [
             {"family": node.first.label, "origin": node.first.origin, "rule": rule_of(node)}
             for node in result.nodes
-            if node not in [only for _, only, _ in result.only]
+            if id(node) not in unmatched
         ],
         "unmatched": [
             {"side": side, "family": node.first.label, "origin": node.first.origin, "share": share}

@@ -26,7 +26,9 @@ from commlens.render.units import bytes_text, count_text
     metavar="PATH",
     help="The time in a code region: its path, or a glob such as solve/* for the regions directly in one.",
 )
-@click.option("--metric", metavar="NAME", help="The values of a metric of the application.")
+@click.option(
+    "--metric", metavar="NAME", help="The values of a metric of the application; its name, or name and unit."
+)
 @snapshot_options
 @click.option(
     "-o",

@@ -307,19 +307,19 @@ def unmatched(
     kept: Sequence[Node], nodes: Sequence[Node], rows: Sequence[Row], whole: Row, split: int
 ) -> list[tuple[str, Node, float]]:
     """Return the families of one side only: the side, the family, and its share of the MPI time of that side."""
+    times: dict[int, list[float]] = {id(node): [0.0, 0.0] for node in nodes}
+    for row in rows:
+        if row.node is not None:
+            sums, time = times[id(nodes[row.node])], row.changes["time"]
+            sums[0] += time.before or 0
+            sums[1] += time.after or 0
+    all_time = (whole.changes["time"].before, whole.changes["time"].after)
     found = []
     for node in kept:
         side = side_of(node, split)
-        if side == "both":
-            continue
-        time = "before" if side == "A" else "after"
-        mine = sum(
-            getattr(row.changes["time"], time) or 0
-            for row in rows
-            if row.node is not None and nodes[row.node] is node
-        )
-        all_time = getattr(whole.changes["time"], time)
-        found.append((side, node, mine / all_time if all_time else 0.0))
+        if side != "both":
+            mine, whole_side = times[id(node)]["AB".index(side)], all_time["AB".index(side)]
+            found.append((side, node, mine / whole_side if whole_side else 0.0))
     return found
 
 

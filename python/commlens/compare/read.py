@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -225,10 +225,10 @@ def read_rows(connection: sqlite3.Connection, selection: Selection) -> dict[RowK
     operations = matching_operations(connection, selection.operations)
     selection = replace(selection, operations=operations)
     queries = Queries(selection, Shape(by="region"), is_summary=meta.is_summary(connection))
-    rows = {}
+    rows: dict[RowKey, Counts] = {}
     for row in connection.execute(queries.operations(None)):
         key = RowKey(row["family"], row["path"] or "", row["operation"], row["bucket"])
-        rows[key] = Counts(
+        counts = Counts(
             row["calls"],
             row["bytes_sent"] + row["bytes_received"],
             row["calls"]
@@ -237,6 +237,8 @@ def read_rows(connection: sqlite3.Connection, selection: Selection) -> dict[RowK
             row["time_ns"],
             row["rank_max_ns"],
         )
+        # A region and a loop may have the same path.
+        rows[key] = whole_of([rows[key], counts], None) if key in rows else counts
     return rows
 
 
@@ -264,11 +266,12 @@ def read_run(path: str, selection: Selection) -> RunData:
     """
     with open_profile(path) as connection:
         rows = read_rows(connection, selection)
-        (most,) = connection.execute("SELECT MAX(mpi_ns) FROM rank").fetchone()
+        is_all = not (selection.operations or selection.classes or selection.size)
+        most = connection.execute("SELECT MAX(mpi_ns) FROM rank").fetchone()[0] if is_all else None
         head = read_head(connection, path)
         algorithms, splits = read_algorithms(connection), read_splits(connection)
         loads = read_loads(connection)
-    whole = whole_of(rows, most)
+    whole = whole_of(rows.values(), most)
     return RunData(**vars(head), rows=rows, whole=whole, algorithms=algorithms, splits=splits, loads=loads)
 
 
@@ -308,13 +311,12 @@ def joined_settings(rows: Sequence[Setting]) -> dict[str, str]:
     return {name: " | ".join(values) for name, values in found.items()}
 
 
-def whole_of(rows: dict[RowKey, Counts], most: int | None) -> Counts:
-    """Return the sums of all rows; `most` is the MPI time of the slowest rank."""
-    values = rows.values()
+def whole_of(rows: Collection[Counts], most: int | None) -> Counts:
+    """Return the sums of some rows; `most` is the time of the slowest rank in all of them."""
     return Counts(
-        sum(row.calls for row in values),
-        sum(row.bytes for row in values),
-        sum(row.messages for row in values),
-        sum(row.time_ns for row in values),
+        sum(row.calls for row in rows),
+        sum(row.bytes for row in rows),
+        sum(row.messages for row in rows),
+        sum(row.time_ns for row in rows),
         most,
     )

@@ -42,7 +42,7 @@ class GroupKey(NamedTuple):
 
 
 class GroupTime(NamedTuple):
-    """Times of a group; slowest_ns is None if a summary does not have it."""
+    """Times of a group; slowest_ns is None if unknown."""
 
     sum_ns: int
     slowest_ns: int | None
@@ -115,8 +115,12 @@ SELECT {groups}, SUM(spent), MAX(spent)
   FROM (SELECT {columns}, SUM(cell.time_ns) AS spent
           {rows.format(" JOIN cell ON cell.key = key.id")} GROUP BY {groups}, cell.rank)
  GROUP BY {groups}"""
-    found = {}
+    found: dict[GroupKey, GroupTime] = {}
     for family, size, operation, bin, place, total, most in connection.execute(sql):
         path = (paths.get(place) or "") if "region" in by else None
-        found[GroupKey(family, size, operation, bin, path)] = GroupTime(total, most)
+        group = GroupKey(family, size, operation, bin, path)
+        # A region and a loop may have the same path.
+        found[group] = (
+            GroupTime(found[group].sum_ns + total, None) if group in found else GroupTime(total, most)
+        )
     return found

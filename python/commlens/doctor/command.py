@@ -9,34 +9,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|prun|srun|aprun|jsrun|ibrun|mpiexec\.hydra)(\.\w+)?")
-# Options of launchers that are followed by this many values; others by none, or they are written with a '='.
+LAUNCHERS = re.compile(
+    r"(mpirun|mpiexec|orterun|prterun|prun|srun|aprun|jsrun|lrun|flux|ibrun|mpiexec\.hydra)(\.\w+)?"
+)
+# Options of launchers that are followed by this many values, whatever these are called; see also _is_value().
 VALUES = {
     **dict.fromkeys(
         ["-n", "-np", "-N", "-c", "-H", "-x", "-p", "-t", "-w", "-J", "-o", "-e", "-i", "-f", "-hosts", "-ppn", "-wdir",
          "-d", "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "--map-by", "-map-by",
          "--bind-to", "-bind-to", "--rank-by", "-npernode", "--npernode", "-cpus-per-proc", "--ntasks", "--nodes",
-         "-path", "-envlist", "-genvlist", "--prefix", "-a", "-r", "-g", "-l", "-b", "--output-filename", "-S", "-j"], 1
+         "-path", "-envlist", "-genvlist", "--prefix", "-a", "-r", "-g", "-b", "--output-filename", "-S", "-j", "-A",
+         "--account", "--partition", "--job-name", "-D", "--chdir", "--wdir", "-wd", "--wd", "--rankfile", "-rf"], 1
     ),
     **dict.fromkeys(["-mca", "--mca", "-gmca", "--gmca", "-env", "-genv", "--prtemca", "--pmixmca"], 2),
 }  # fmt: skip
 # Programs that only change how a program runs: name -> options that are followed by a value.
+# fmt: off
 WRAPPERS: dict[str, tuple[str, ...]] = {
     "time": ("-f", "-o"),
     "nice": ("-n",),
     "ionice": ("-c", "-n"),
     "nohup": (),
-    "stdbuf": (),
+    "stdbuf": ("-i", "-o", "-e"),
     "timeout": ("-s", "-k"),
-    "numactl": ("-m", "-N", "-C"),
+    "numactl": ("-m", "-N", "-C", "-i", "-p", "-P", "--membind", "--cpunodebind", "--physcpubind", "--interleave",
+                "--preferred", "--preferred-many"),
     "taskset": (),
     "strace": ("-o", "-e", "-p"),
     "catchsegv": (),
     "chrt": (),
     "setarch": (),
 }
+# fmt: on
 # Number of arguments of the wrapper itself before the program.
 OWN_WORDS = {"timeout": 1, "taskset": 1, "chrt": 1, "setarch": 1}
+STARTERS = {"commlens-run", "env", *WRAPPERS}
+ARCHITECTURE = re.compile(r"x86_64|i[3-6]86|linux(32|64)|uname26|(aarch|arm|ppc|s390|riscv|mips|sparc)\w*")
 CONTAINERS = (
     "apptainer",
     "singularity",
@@ -96,7 +104,9 @@ def read_command(arguments: Sequence[str], env: Mapping[str, str]) -> Command:
             if ":" in rest:
                 rest, *further = _split(rest)
                 command.others = [[command.launcher, *line] for line in further]
-            command.launcher_options, rest = _options(rest)
+            while name == "flux" and rest[:1] and rest[0] in ("mini", "run"):
+                rest.pop(0)
+            command.launcher_options, rest = _options(rest, command.env.get("PATH"))
         elif name == "commlens-run":
             command.runner = rest.pop(0)
             command.before_runner, command.wrappers = command.wrappers, []
@@ -129,7 +139,7 @@ def _split(words: list[str]) -> list[list[str]]:
     return lines
 
 
-def _options(rest: list[str]) -> tuple[list[str], list[str]]:
+def _options(rest: list[str], path: str | None) -> tuple[list[str], list[str]]:
     """Split what follows a launcher into its options and the command."""
     options: list[str] = []
     while rest and rest[0].startswith("-"):
@@ -140,7 +150,19 @@ def _options(rest: list[str]) -> tuple[list[str], list[str]]:
         for _ in range(0 if "=" in word else VALUES.get(word, 0)):
             if rest:
                 options.append(rest.pop(0))
+        if word not in VALUES and _is_value(rest, path):
+            options.append(rest.pop(0))
     return options, rest
+
+
+def _is_value(rest: list[str], path: str | None) -> bool:
+    """Return whether the word after an unknown option belongs to it: no program, and one comes later."""
+
+    def is_program(word: str) -> bool:
+        return "/" in word or word in STARTERS or shutil.which(word, path=path) is not None
+
+    word, *later = rest or ("-",)
+    return not word.startswith("-") and not is_program(word) and any(map(is_program, later))
 
 
 def _environment(command: Command, rest: list[str]) -> list[str]:
@@ -168,9 +190,18 @@ def _environment(command: Command, rest: list[str]) -> list[str]:
 
 
 def _after_wrapper(name: str, rest: list[str]) -> list[str]:
-    """Return the command after the options of a wrapper."""
+    """Return the command after the options and arguments of a wrapper."""
+    rest = _after_options(name, rest)
+    own = OWN_WORDS.get(name, 0)
+    if name == "setarch" and rest and not ARCHITECTURE.fullmatch(rest[0]):
+        own = 0  # it may be left out
+    return _after_options(name, rest[own:]) if own else rest
+
+
+def _after_options(name: str, rest: list[str]) -> list[str]:
+    """Return what follows the options of a wrapper."""
     while rest and rest[0].startswith("-"):
         word = rest.pop(0)
         if word in WRAPPERS[name] and rest:
             rest.pop(0)
-    return rest[OWN_WORDS.get(name, 0) :]
+    return rest

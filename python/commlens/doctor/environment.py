@@ -6,14 +6,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from commlens.base.processor import processor
 from commlens.base.users import name_of
 from commlens.doctor._launchers import NODE_VARIABLES
 from commlens.doctor.command import CONTAINERS, Command
+from commlens.doctor.families import family_of_launcher
 from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.launch._options import OPTIONS
 from commlens.launch.configuration import is_null_device
@@ -191,6 +193,23 @@ def clock() -> Finding:
     )
 
 
+def names_other_hosts(options: Sequence[str]) -> bool:
+    """Return whether options of a launcher name hosts beside this one, or a file with hosts.
+
+    >>> names_other_hosts(["--host", "localhost:4"]), names_other_hosts(["-H", "a,b"]), names_other_hosts(["-hostfile", "f"])
+    (False, True, True)
+    """
+    for option, value in zip(options, [*options[1:], ""]):
+        name, _, written = option.partition("=")
+        if name.lstrip("-") in ("hostfile", "machinefile"):
+            return True
+        if name in ("-H", "-host", "--host", "-hosts"):
+            hosts = {host.partition(":")[0] for host in (written or value).split(",")}
+            if not hosts <= {"localhost", "127.0.0.1", socket.gethostname()}:
+                return True
+    return False
+
+
 def launch(command: Command) -> list[Finding]:
     """Return findings about the launcher: environment that it does not pass on, and commands before the program."""
     env, options = command.env, command.launcher_options
@@ -226,9 +245,12 @@ def launch(command: Command) -> list[Finding]:
         else:
             found.append(ok("launch", f"{what}, but commlens-run needs nothing from the environment"))
     nodes = [env.get(n, "1") for n in NODE_VARIABLES]
-    several = any(n.isdigit() and int(n) > 1 for n in nodes) or any("host" in o for o in options)
-    if several and ours and name.startswith(("mpirun", "mpiexec", "orterun")):
-        lost = [n for n in ours if n not in options]
+    several = any(n.isdigit() and int(n) > 1 for n in nodes) or names_other_hosts(options)
+    launcher = shutil.which(command.launcher or "", path=env.get("PATH"))
+    is_open_mpi = launcher is not None and family_of_launcher(str(Path(launcher).resolve())) == "openmpi"
+    if several and ours and is_open_mpi and name.startswith(("mpirun", "mpiexec", "orterun")):
+        given_names = {option.partition("=")[0] for option in options}
+        lost = [n for n in ours if n not in given_names]
         if lost:
             found.append(
                 warning(

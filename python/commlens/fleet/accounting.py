@@ -44,7 +44,8 @@ def rows_of(lines: Iterable[dict[str, str]], cluster: str, pseudonyms: Pseudonym
     spec = TABLES["batch_job"]
     found = []
     for line in lines:
-        job_id = (line.get("JobID") or "")[:MOST_TEXT]
+        # JobID of a task of an array is 4711_3; a process knows the number JobIDRaw of its job.
+        job_id = (line.get("JobIDRaw") or line.get("JobID") or "")[:MOST_TEXT]
         if not job_id or "." in job_id:
             continue
         start, owner = time_of(line.get("Start")), (line.get("User") or "")[:MOST_TEXT]
@@ -84,7 +85,7 @@ def read_accounting(path: Path, cluster: str, pseudonyms: Pseudonyms) -> list[tu
     missing = ", ".join(name for name in NEEDED if name not in (reader.fieldnames or ()))
     if missing:
         raise CommlensError(
-            f"{path}: has no column {missing}: write it by sacct --parsable2 --format=JobID,JobName,User,Partition,"
+            f"{path}: has no column {missing}: write it by sacct --parsable2 --format=JobID,JobIDRaw,JobName,User,Partition,"
             "Cluster,State,Start,NTasks,AllocCPUS,CPUTimeRAW"
         )
     return rows_of(reader, cluster, pseudonyms)

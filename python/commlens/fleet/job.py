@@ -292,6 +292,7 @@ class JobReader:
     def _sites(self) -> list[Values]:
         most = TABLES["site"].most
         rows = [dict(row) for row in self._all(of_profile.SITES_SQL, most)]
+        self._left_out += max((row["all_rows"] - len(rows) for row in rows), default=0)
         ids = {row["callsite"] for row in rows if row["callsite"]}
         labels = distinct_labels(self._connection, ids) if ids else {}
         sql = "SELECT id, build_id FROM callsite"

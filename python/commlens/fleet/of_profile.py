@@ -90,7 +90,7 @@ SPLIT_SQL = "SELECT family, op, bin, time_ns, waiting_ns FROM split"
 
 SITES_SQL = """
 SELECT key.callsite, key.op, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
-       SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
+       SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received, COUNT(*) OVER () AS all_rows
   FROM key_total AS part JOIN key ON key.id = part.key
  GROUP BY key.callsite, key.op ORDER BY 4 DESC, 1, 2 LIMIT ?
 """

@@ -30,7 +30,7 @@ SELECT SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(mpi_ns) AS mpi_ns
 PATHS_SQL = "SELECT path FROM region_path WHERE depth > 0"
 METRIC_SQL = """\
 SELECT SUM(count) AS count, SUM(sum) AS sum FROM metric_value JOIN metric ON metric.id = metric_value.metric
- WHERE metric.name = """
+ WHERE """
 METRICS_SQL = "SELECT name FROM metric WHERE name IS NOT NULL"
 
 
@@ -54,19 +54,29 @@ class Subject:
         names.check_communicators(connection, self.comms)
         for name, what, sql, condition in (
             (self.region, "region", PATHS_SQL, _region_condition(self.region or "")),
-            (self.metric, "metric", METRICS_SQL, f"name = {quoted(self.metric or '')}"),
+            (self.metric, "metric", METRICS_SQL, _metric_condition(self.metric or "")),
         ):
             if name is not None and connection.execute(f"{sql} AND {condition}").fetchone() is None:
                 known = [known for (known,) in connection.execute(sql)]
                 raise CommlensError(f"no {what} '{name}' in this run{did_you_mean(name, known)}")
+        self._refuse_several_units(connection)
         return replace(self, operations=names.matching_operations(connection, self.operations))
+
+    def _refuse_several_units(self, connection: sqlite3.Connection) -> None:
+        """Refuse a metric whose values have several units, which are metrics of their own."""
+        if self.metric is None:
+            return
+        sql = f"SELECT name || ' ' || unit FROM metric WHERE {_metric_condition(self.metric)} ORDER BY 1"
+        found = [name or "" for (name,) in connection.execute(sql)]
+        if len(found) > 1:
+            raise CommlensError(f"several metrics are called '{self.metric}'; choose one: {', '.join(found)}")
 
     def sql(self) -> str:
         """Return the query for what a profile has counted."""
         if self.region is not None:
             return REGIONS_SQL + _region_condition(self.region)
         if self.metric is not None:
-            return METRIC_SQL + quoted(self.metric)
+            return METRIC_SQL + _metric_condition(self.metric)
         conditions = comm_conditions(self.comms)
         if self.operations:
             conditions.append(f"op.name IN ({', '.join(map(quoted, self.operations))})")
@@ -80,6 +90,15 @@ def _region_condition(pattern: str) -> str:
     "(path = 'solve/*' OR path GLOB 'solve/*' AND depth = 2)"
     """
     return f"(path = {quoted(pattern)} OR path GLOB {quoted(pattern)} AND depth = {pattern.count('/') + 1})"
+
+
+def _metric_condition(name: str) -> str:
+    """Return the condition on a row of metric: its name, or name and unit.
+
+    >>> _metric_condition("memory MiB")
+    "(metric.name = 'memory MiB' OR metric.name || ' ' || metric.unit = 'memory MiB')"
+    """
+    return f"(metric.name = {quoted(name)} OR metric.name || ' ' || metric.unit = {quoted(name)})"
 
 
 Row = dict[str, Any]

@@ -191,8 +191,7 @@ def shared_times(files: Sequence[Collection[int]]) -> list[int]:
     of_all = [(min(times), max(times), frozenset(times)) for times in files]
     shared = {
         time
-        for _, _, times in of_all
-        for time in times
+        for time in frozenset().union(*(times for _, _, times in of_all))
         if all(time in others for begin, end, others in of_all if begin <= time <= end)
     }
     return sorted(shared | {max(end for _, end, _ in of_all)})

@@ -82,7 +82,7 @@ def look_at(connection: sqlite3.Connection) -> Look:
 
 
 def between(before: Look, after: Look) -> Look:
-    """Return the difference of two samples, with the ranks inside calls at the second.
+    """Return the difference of two samples, with the ranks inside calls at the second; all of it if a rank has ended meanwhile.
 
     >>> a = Look(2, 100, 50, {("W0.0", "MPI_Send"): Totals(10, 30, 80, 0, 1)})
     >>> b = Look(2, 300, 150, {("W0.0", "MPI_Send"): Totals(15, 70, 120, 0, 0), ("W0.0", "MPI_Recv"): Totals(1, 2, 3, 4, 2)})
@@ -90,7 +90,11 @@ def between(before: Look, after: Look) -> Look:
     Totals(calls=5, time_ns=40, sent=40, received=0, inside=0)
     >>> between(a, b).app_ns
     200
+    >>> between(a, Look(1, 150, 150, {})).app_ns
+    150
     """
+    if after.ranks < before.ranks or after.app_ns < before.app_ns:
+        return after
     totals = {}
     for key, now in after.totals.items():
         old = before.totals.get(key, Totals())

@@ -27,6 +27,7 @@ Pixels = NDArray[np.uint8]
 
 SIDE = 768  # pixels of a matrix at least, where its cells allow
 MOST_CELLS = 1024
+MOST_KEYS = 64  # nodes or sockets that the legend lists
 COLOURS = 256
 GLYPH = 2  # pixels of a dot of a letter
 LETTER = 6 * GLYPH
@@ -119,7 +120,9 @@ def drawing(facts: Facts, heading: str) -> Drawing:
     begin, end = cells.scale
     bounds = [value_text(what, bound, short=True) for bound in (high, (begin * end) ** 0.5, min(begin, low))]
     right = left + side + 2 * MARGIN
-    keys = [f"{i} {label}" for i, label in enumerate(labels)] if axis.noun != "rank" else []
+    keys = [f"{i} {label}" for i, label in enumerate(labels[:MOST_KEYS])] if axis.noun != "rank" else []
+    if keys and len(labels) > MOST_KEYS:
+        keys.append(f"and {len(labels) - MOST_KEYS:,} more")
     title = escape(f"{TITLES[facts.matrix.kind]}{heading}: {what}", Target.LINE)
     fold = f", a cell is {cells.block} x {cells.block}" if cells.block > 1 else ""
     foot = f"rows send, columns receive, by {axis.noun}{fold}, logarithmic scale"

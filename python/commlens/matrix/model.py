@@ -205,9 +205,10 @@ def _roots(one: Calls) -> list[tuple[int, int]]:
     weight = one.at_root
     if weight is None:
         return [(0, one.calls)]
-    share = weight * one.calls
-    calls = share // int(weight.sum())
-    left = one.calls - int(calls.sum())
-    nearest = np.argsort(-(share % int(weight.sum())), kind="stable")[:left]
-    calls[nearest] += 1
-    return [(int(root), int(calls[root])) for root in np.flatnonzero(calls)]
+    whole = int(weight.sum())
+    # Python's integers: calls times bytes may need more than 64 bits.
+    parts = {int(root): divmod(int(weight[root]) * one.calls, whole) for root in np.flatnonzero(weight)}
+    left = one.calls - sum(calls for calls, _ in parts.values())
+    more = set(sorted(parts, key=lambda root: (-parts[root][1], root))[:left])
+    shares = [(root, calls + (root in more)) for root, (calls, _) in parts.items()]
+    return [(root, calls) for root, calls in shares if calls]

@@ -140,7 +140,7 @@ class Finder:
         """Return the known pattern; `grids` are topologies: name, grid, and the rank at each position."""
         if self.size <= 1:
             return Pattern("one rank")
-        if not len(self.codes):
+        if not len(self.codes) or not self.total:
             return Pattern("own", "each rank to itself")
         for name, edges in chain(
             self.simple(), self.transposes()

@@ -141,11 +141,11 @@ def of_this_machine() -> dict[int, Place]:
 
 
 def last_cache(folder: Path, socket: int) -> int:
-    """Return the id of a CPU's third-level cache, its first CPU; without such a cache, that of the socket."""
+    """Return the id of a CPU's third-level cache, its first CPU; without such a cache, one of the socket; -1: unknown."""
     for cache in folder.glob("cache/index*"):
         try:
             if (cache / "level").read_text().strip() == "3":
                 return next(cpu_numbers((cache / "shared_cpu_list").read_text()))
         except (OSError, StopIteration):
             continue
-    return -1 - socket
+    return LARGEST_CPU + 1 + socket if socket >= 0 else -1

@@ -12,11 +12,12 @@ from commlens.place.machine import Machine
 from commlens.place.objective import Graph
 
 MOST_RANKS = 9
-MOST_STEPS = 400_000
+MOST_SLOTS = 1024
+MOST_STEPS, MOST_LOOKS = 400_000, 20_000_000  # each step looks at all slots
 
 
 def best(graph: Graph, machine: Machine, pins: Ints, start: Ints, start_cost: float) -> Ints | None:
-    """Return an optimal placement; None if that takes too many steps.
+    """Return an optimal placement; None if that takes too many steps, or the machine is too large for it.
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ def best(graph: Graph, machine: Machine, pins: Ints, start: Ints, start_cost: fl
         A placement, and its cost.
     """
     size = graph.size
-    if size > MOST_RANKS:
+    if size > MOST_RANKS or len(machine) > MOST_SLOTS:
         return None
     order = sorted(
         range(size), key=lambda rank: (pins[rank] < 0, -float(graph.weight[graph.row == rank].sum()))
@@ -74,7 +75,7 @@ class _Search:
         for at in range(len(order) - 1, -1, -1):
             rest.append(rest[-1] + least * sum(least_weight[order[at], order[other]] for other in range(at)))
         self.rest = rest[::-1]
-        self.left = MOST_STEPS
+        self.left = min(MOST_STEPS, MOST_LOOKS // count)
         self.symmetric = machine.between is None and not self.used
 
     def found(self) -> Ints:

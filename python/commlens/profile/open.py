@@ -99,6 +99,7 @@ def merged_file(directory: Path, output: Path) -> None:
                 connection.execute("PRAGMA synchronous = OFF")
                 merge(directory, connection)
                 connection.execute("DELETE FROM shard")
+                connection.execute("UPDATE meta SET value = '' WHERE key = 'shard'")
                 connection.execute("VACUUM")  # pages in the order of their keys
         except sqlite3.Error as error:
             why = str(error)

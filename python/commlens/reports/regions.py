@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -171,7 +171,7 @@ def histogram(rows: Sequence[Row]) -> str:
     if len(rows) < 2:
         return ""
     counts = {row["bin"]: row["iterations"] for row in rows}
-    most = max(counts.values())
+    most = max(1, *counts.values())
     steps = [-(-counts.get(bin, 0) * len(BLOCKS) // most) for bin in range(min(counts), max(counts) + 1)]
     line = "".join(BLOCKS[step - 1] if step else "·" for step in steps)
     return f"{time_text(rows[0]['time_low_ns'])} {line} {time_text(rows[-1]['time_high_ns'])}"
@@ -190,11 +190,11 @@ def metric_text(row: Row) -> str:
     """Return the recorded values of a metric; without the sum if it overflows."""
     count, unit = row["count"], name_text(row["unit"])
     text = f"{name_text(row['name'])}: {count:,} value{'' if count == 1 else 's'}"
-    if count > 1:
+    if count > 1 and row["min"] is not None and row["max"] is not None:
         text += f" from {value_text(row['min'], '')} to {value_text(row['max'], unit)}"
         text += f", sum {value_text(row['sum'], unit)}" if finite(row["sum"]) is not None else ""
         text += f", last {value_text(row['last'], unit)}" if row["last"] is not None else ""
-    elif count:
+    elif count == 1 and row["sum"] is not None:
         text += f", {value_text(row['sum'], unit)}"
     return text + (f", {row['not_finite']:,} not finite" if row["not_finite"] else "")
 
@@ -310,13 +310,15 @@ def tree_table(regions: Regions, top: int | None, depth: int | None, cells: int)
         add_ranks(table, regions.of("ranks", id), row, below, top)
         for text in notes(regions, row, all_ranks, top):
             table.say(text, below)
+        metrics = metrics_by_part(regions, id)
         for what in ("region", "loop"):
             parts = [part for part in regions.of("parts", id) if part["what"] == what]
             kept = longest(parts, top) if len(parts) > 1 else []
             for part in kept:
                 name = part_text(part, told_apart(parts, regions.by))
                 table.add([below + name, *numbers(part, whole_ns, cells)])
-                for text in some([metric_text(metric) for metric in part_metrics(regions, row, part)], top):
+                told = part_metrics(regions, row, part, metrics)
+                for text in some([metric_text(metric) for metric in told], top):
                     table.say(text, below + "  ")
             if 0 < len(kept) < len(parts):
                 table.say(f"and {len(parts) - len(kept):,} more", below)
@@ -361,15 +363,21 @@ def told_apart(parts: Sequence[Row], by: Sequence[str]) -> list[str]:
     return [column for column in by if any(part[column] >= 0 for part in parts)]
 
 
-def part_metrics(regions: Regions, region: Row, part: Row) -> list[Row]:
+def metrics_by_part(regions: Regions, region: int) -> dict[tuple[int, ...], list[Row]]:
+    """Return the metrics recorded in the executions or iterations of a region, by their numbers."""
+    found: dict[tuple[int, ...], list[Row]] = defaultdict(list)
+    for row in regions.of("metrics_of_parts", region):
+        found[tuple(row[column] for column in regions.by)].append(row)
+    return found
+
+
+def part_metrics(
+    regions: Regions, region: Row, part: Row, metrics: Mapping[tuple[int, ...], list[Row]]
+) -> list[Row]:
     """Return the metrics recorded in one execution or iteration; for a loop, in one of its iterations."""
     if (part["what"] == "loop") != (region["kind"] == "loop" and "iteration" in regions.by):
         return []
-    return [
-        row
-        for row in regions.of("metrics_of_parts", region["region"])
-        if all(row[column] == part[column] for column in regions.by)
-    ]
+    return metrics.get(tuple(part[column] for column in regions.by), [])
 
 
 def some(texts: Sequence[str], top: int | None) -> list[str]:

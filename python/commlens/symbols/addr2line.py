@@ -60,6 +60,9 @@ def ask_addr2line(
         Longest time for one call of addr2line; the remaining addresses are not resolved.
     """
     tool = shutil.which("addr2line")
+    offsets = [
+        offset for offset in offsets if offset > 0
+    ]  # of a damaged profile: addr2line would take it for an option
     found: dict[int, tuple[Symbol, ...]] = {}
     for start in range(0, len(offsets) if tool is not None else 0, BATCH):
         batch = offsets[start : start + BATCH]

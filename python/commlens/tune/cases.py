@@ -199,7 +199,7 @@ def together(rows: Sequence[Mapping[str, Any]], size: int, processes: int) -> tu
     It begins with the communicator with the most calls. A row that stands for several without their members is laid
     out in blocks of neighbouring ranks.
     """
-    order = sorted(rows, key=lambda row: (-row["calls"] / row["communicators"], row["id"]))
+    order = sorted(rows, key=lambda row: (-row["calls"] / max(1, row["communicators"]), row["id"]))
     used: set[int] = set()
     chosen: list[Any] = []
     groups: list[tuple[int, ...]] = []

@@ -142,7 +142,7 @@ def interval_text(place: Place) -> str:
     share = place.wait.share if place.wait else None
     if share is None or share.low is None or share.high is None:
         return "?"
-    return "exact" if share.low == share.high else f"{100 * share.low:.1f} to {100 * share.high:.1f} %"
+    return "exact" if share.is_exact else f"{100 * share.low:.1f} to {100 * share.high:.1f} %"
 
 
 def note_sentences(plan: Plan, shown: Sequence[Place]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
+from typing import NamedTuple
 
 CONFIDENCE = 0.95
 LONG_TAILS = 1.25
@@ -24,11 +25,15 @@ SORTED = 0.9  # coefficient of correlation from which on ranks arrive in the ord
 
 @dataclass(frozen=True)
 class Share:
-    """The estimated share of waiting, from 0 to 1, with its 95 % interval; None: too few samples for one."""
+    """The estimated share of waiting, from 0 to 1, with its 95 % interval; None: too few samples for one.
+
+    is_exact: whether all calls were sampled.
+    """
 
     share: float
     low: float | None
     high: float | None
+    is_exact: bool = False
 
 
 def student(freedom: int, confidence: float = CONFIDENCE) -> float:
@@ -119,7 +124,7 @@ def waiting_share(waiting_ns: float, time_ns: int, strata: Sequence[Sampled]) ->
     """
     share = waiting_ns / time_ns
     if all(one.is_exact for one in strata):
-        return Share(share, share, share)
+        return Share(share, share, share, is_exact=True)
     if sum(one.samples for one in strata) < FEWEST_SAMPLES:
         return Share(share, None, None)
     variance = sum(one.standard_error(share) ** 2 for one in strata)
@@ -157,20 +162,38 @@ class Pattern:
     node: str = ""
 
 
-def is_by_chance(hits: int, calls: int, choices: int) -> bool:
-    """Return whether one of `choices` equally likely outcomes occurs `hits` times in `calls` by chance.
+class Chance(NamedTuple):
+    """How often something occurs by chance: mean and variance, as those of a binomial distribution."""
+
+    mean: float
+    variance: float
+
+
+def even(calls: int, choices: int) -> Chance:
+    """Return how often one of `choices` equally likely outcomes occurs in `calls`.
+
+    >>> even(100, 4)
+    Chance(mean=25.0, variance=18.75)
+    """
+    return Chance(calls / choices, calls / choices * (1 - 1 / choices))
+
+
+def is_by_chance(hits: int, chance: Chance, choices: int) -> bool:
+    """Return whether one of several outcomes occurs `hits` times by chance.
 
     Uses the normal approximation of the binomial distribution, corrected for the number of choices.
     """
-    if choices < 2:
+    if chance.variance <= 0:
         return True
-    mean = calls / choices
-    sigma = sqrt(mean * (1 - 1 / choices))
-    return choices * (1 - NormalDist().cdf((hits - 0.5 - mean) / sigma)) > MOST_BY_CHANCE
+    above = (hits - 0.5 - chance.mean) / sqrt(chance.variance)
+    return choices * (1 - NormalDist().cdf(above)) > MOST_BY_CHANCE
 
 
 def pattern_of(
-    last: Mapping[int, int], members: int, node_of: Mapping[int, str], behind: Mapping[int, float]
+    last: Mapping[int, int],
+    chances: Mapping[int, Chance],
+    node_of: Mapping[int, str],
+    behind: Mapping[int, float],
 ) -> Pattern:
     """Return the pattern of the ranks that came last.
 
@@ -178,8 +201,8 @@ def pattern_of(
     ----------
     last : mapping
         In how many calls each rank was last.
-    members : int
-        Number of ranks in a communicator.
+    chances : mapping
+        In how many calls each rank would be last if that were chance. Ranks of different communicators differ in it.
     node_of : mapping
         Node of each rank.
     behind : mapping
@@ -192,18 +215,23 @@ def pattern_of(
     share = hits / calls
     if calls < FEWEST_CALLS:
         return Pattern("few", rank, share)
-    if not is_by_chance(hits, calls, members) and share >= 0.5:
+    if not is_by_chance(hits, chances[rank], len(chances)) and share >= 0.5:
         return Pattern("same", rank, share)
-    if members > 3 and abs(correlation(behind)) >= SORTED:
+    if len(chances) > 3 and abs(correlation(behind)) >= SORTED:
         return Pattern("order", rank, share)
     nodes: Counter[str] = Counter()
     for one, times in last.items():
         nodes[node_of.get(one, "")] += times
     node, of_node = nodes.most_common(1)[0]
     choices = len({node_of.get(one, "") for one in behind})
-    if choices > 1 and of_node >= MOST_ON_NODE * calls and not is_by_chance(of_node, calls, choices):
+    if (
+        choices > 1
+        and of_node >= MOST_ON_NODE * calls
+        and not is_by_chance(of_node, even(calls, choices), choices)
+    ):
         return Pattern("node", rank, share, node)
-    return Pattern("rotates" if is_by_chance(hits, calls, members) else "varies", rank, share)
+    rotates = all(is_by_chance(times, chances[one], len(chances)) for one, times in last.items())
+    return Pattern("rotates" if rotates else "varies", rank, share)
 
 
 def pattern_of_messages(

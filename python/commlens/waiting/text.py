@@ -190,7 +190,7 @@ def interval_text(wait: Wait) -> str:
     low, high = wait.share.low, wait.share.high
     if low is None or high is None:
         return "?"
-    return "exact" if low == high else f"{100 * low:.1f} to {100 * high:.1f} %"
+    return "exact" if wait.share.is_exact else f"{100 * low:.1f} to {100 * high:.1f} %"
 
 
 def draw(waits: Waits, top: int | None) -> Table:

@@ -14,7 +14,15 @@ from commlens.profile import meta
 from commlens.profile.shape import has_rows, has_table
 from commlens.reports.waiting import refuse_without_samples
 from commlens.selection.conditions import comm_conditions, quoted, where
-from commlens.waiting.estimate import Pattern, Sampled, Share, pattern_of, pattern_of_messages, waiting_share
+from commlens.waiting.estimate import (
+    Chance,
+    Pattern,
+    Sampled,
+    Share,
+    pattern_of,
+    pattern_of_messages,
+    waiting_share,
+)
 
 Row = dict[str, Any]
 Place = tuple[int, int, int]
@@ -60,7 +68,10 @@ SELECT comm.family, s.op, s.bin, s.comm, s.samples, s.collectives, s.across - CO
 RANKS_SQL = """\
 SELECT comm.family, op, bin, rank, SUM(samples) AS samples, SUM(time_ns) AS time_ns, SUM(waiting_ns) AS waiting_ns,
        SUM(last) AS last, SUM(late_ns) AS late_ns, SUM(behind_ns) AS behind_ns, SUM(between_ns) AS between_ns,
-       SUM(outside_ns) AS outside_ns
+       SUM(outside_ns) AS outside_ns,
+       SUM(samples * (1.0 / (comm.size + COALESCE(comm.remote_size, 0)))) AS chance_mean,
+       SUM(samples * (1.0 / (comm.size + COALESCE(comm.remote_size, 0)))
+                   * (1 - 1.0 / (comm.size + COALESCE(comm.remote_size, 0)))) AS chance_variance
   FROM waiting JOIN comm ON comm.id = waiting.comm
  GROUP BY comm.family, op, bin, rank
 HAVING SUM(samples) > 0 OR SUM(last) > 0"""
@@ -315,7 +326,8 @@ def pattern_in(row: Row, ranks: list[Row], node_of: dict[int, str]) -> Pattern:
         late, waiting = ({one["rank"]: one[name] for one in ranks} for name in ("late_ns", "waiting_ns"))
         return pattern_of_messages(late, waiting, sum(last.values()), node_of)
     behind = {one["rank"]: one["behind_ns"] / one["samples"] for one in ranks if one["samples"]}
-    return pattern_of(last, row["size_max"], node_of, behind)
+    chances = {one["rank"]: Chance(one["chance_mean"] or 0.0, one["chance_variance"] or 0.0) for one in ranks}
+    return pattern_of(last, chances, node_of, behind)
 
 
 def cause_of(pattern: Pattern, ranks: list[Row]) -> str:

@@ -2,21 +2,22 @@
 -- Which codes use MPI in a way that costs them time?
 --
 -- Rules of commlens report (docs/reference/findings.md), and what can be counted for all jobs: tiny_messages: a million messages
--- below 64 bytes a process and hour, or more. barriers: more than 1,000 a process that take 1 % of the run. polling: a million
+-- below 64 bytes sent a process and hour, or more. barriers: more than 1,000 a process that take 1 % of the run. polling: a million
 -- tests and probes a process. communicators_in_a_loop: more than 10,000 in a job. cost_hours: what it costs at most, or the
 -- hours of these calls. example: a job, for SELECT * FROM job WHERE job = ...
 CREATE OR REPLACE TEMPORARY VIEW misuse AS
 WITH counted AS (
-       SELECT job, SUM(CASE WHEN class = 'p2p' AND bin BETWEEN 0 AND 6 THEN calls ELSE 0 END) AS tiny,
-              SUM(CASE WHEN class = 'p2p' AND bin BETWEEN 0 AND 6 THEN time_ns ELSE 0 END) AS tiny_ns,
+       SELECT job, SUM(CASE WHEN sends AND bin BETWEEN 0 AND 6 THEN calls ELSE 0 END) AS tiny,
+              SUM(CASE WHEN sends AND bin BETWEEN 0 AND 6 THEN time_ns ELSE 0 END) AS tiny_ns,
               SUM(CASE WHEN op = 'MPI_Barrier' THEN calls ELSE 0 END) AS barriers,
               SUM(CASE WHEN op = 'MPI_Barrier' THEN time_ns ELSE 0 END) AS barriers_ns,
               SUM(CASE WHEN op IN ('MPI_Test', 'MPI_Testall', 'MPI_Testany', 'MPI_Testsome', 'MPI_Iprobe', 'MPI_Improbe')
                        THEN calls ELSE 0 END) AS polls,
               SUM(CASE WHEN op IN ('MPI_Test', 'MPI_Testall', 'MPI_Testany', 'MPI_Testsome', 'MPI_Iprobe', 'MPI_Improbe')
                        THEN time_ns ELSE 0 END) AS polls_ns
-         FROM operation
-        WHERE (class = 'p2p' AND bin BETWEEN 0 AND 6)
+         FROM (SELECT job, op, bin, calls, time_ns,
+                      class = 'p2p' AND LOWER(op) LIKE '%send%' AND op NOT LIKE '%init' AS sends FROM operation) AS each_operation
+        WHERE (sends AND bin BETWEEN 0 AND 6)
            OR op IN ('MPI_Barrier', 'MPI_Test', 'MPI_Testall', 'MPI_Testany', 'MPI_Testsome', 'MPI_Iprobe', 'MPI_Improbe')
         GROUP BY job),
      made AS (
