@@ -84,15 +84,15 @@ def page_text(spec: dict[str, Any]) -> str:
     for name, option in spec.items():
         kind = " or ".join(f"`{choice}`" for choice in choices(name, option)) or option["type"]
         default = f"`{option['default']}`" if option["default"] else ""
-        doc = option["doc"].replace("*", "\\*")
+        doc = option["doc"].replace("*", "\\*") + " Environment only." * option.get("environment_only", False)
         lines.append(f"| `{name}` | {kind} | {default} | {doc} |")
     return f"""<!-- {MADE} -->
 # Options
 
-Each process reads these environment variables once, when it first calls MPI. The environment has precedence over the
-configuration file, and the file over the default. A line of the file is `name = value`, with the name in lower case and
-without `COMMLENS_`; `#` begins a comment. commlens prints one warning about `COMMLENS_` variables that are not on this
-page, and ignores them.
+Each process reads these environment variables once, when it first calls MPI; `commlens-run` reads `COMMLENS_MPI` and
+`COMMLENS_ADOPT`. The environment has precedence over the configuration file, and the file over the default. A line of the
+file is `name = value`, with the name in lower case and without `COMMLENS_`; `#` begins a comment. Options that are "environment
+only" cannot be in the file. commlens prints a line about each `COMMLENS_` variable that is not on this page, and ignores it.
 
 number: a whole number, 0 or more. bool: `1`, `on`, `yes`, `true` or `0`, `off`, `no`, `false`. mode: permissions of a
 file in octal. share: a number from 0 to 1 with at most nine digits after the point, such as `0.25`. No default: empty.

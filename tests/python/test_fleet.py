@@ -238,6 +238,8 @@ def test_own_queries_read_the_dataset_and_nothing_else(
     for query in (
         f"SELECT * FROM read_csv('{secret}')",
         f"COPY job TO '{tmp_path}/out.csv'",
+        f"COPY (SELECT 1) TO '{years['year']}/commlens-dataset.json'",
+        "SELECT 1; SELECT 2",
         f"ATTACH '{tmp_path}/new.db' AS new",
         "SET enable_external_access = true",
         "INSTALL sqlite",

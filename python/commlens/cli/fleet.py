@@ -228,7 +228,7 @@ def run_query(engine: Engine, query: str) -> Answer:
         query.encode()
     except UnicodeError:
         raise CommlensError("SQL: the query is not UTF-8") from None
-    return engine.run(query)
+    return engine.query(query)
 
 
 def answer_question(screen: Screen, engine: Engine, name: str, top: int, style: str) -> None:

@@ -62,6 +62,9 @@ class Engine(Protocol):
     def run(self, sql: str) -> Answer:
         """Run a statement; return titles and rows."""
 
+    def query(self, sql: str) -> Answer:
+        """Run a query of the user; return titles and rows."""
+
 
 def quoted(text: str) -> str:
     """Return a text as SQL.
@@ -121,7 +124,7 @@ class DuckEngine:
     def __init__(self, root: Path, scope: Scope, *, memory: str = "", threads: int = 0):
         files = files_of(root, scope)
         duckdb = load("duckdb")
-        self._error = duckdb.Error
+        self._error, self._select = duckdb.Error, duckdb.StatementType.SELECT
         self._connection = duckdb.connect(":memory:")
         if memory and not MEMORY.fullmatch(memory):
             raise CommlensError(f"--memory {memory}: is not like 4GB")
@@ -133,7 +136,7 @@ class DuckEngine:
             self._open(table, paths, scope.condition(table))
         for sql in (asked_sql(scope), UNREADABLE_SQL):
             self._connection.execute(sql)
-        # Queries of users read the dataset and nothing else, and write nothing outside of it.
+        # Queries of users read the dataset and nothing else.
         self._connection.execute(f"SET allowed_directories = [{quoted(str(root.resolve()))}]")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
@@ -168,5 +171,26 @@ class DuckEngine:
             done = self._connection.execute(sql)
             return [column[0] for column in done.description or ()], done.fetchall()
         except self._error as error:
-            lines = str(error).splitlines()
-            raise CommlensError(f"SQL: {lines[0] if lines else error}") from None
+            raise refused(error) from None
+
+    def query(self, sql: str) -> Answer:
+        """Run a query of the user: one SELECT statement, which changes nothing.
+
+        Raises
+        ------
+        CommlensError
+            It is something else, or as run().
+        """
+        try:
+            kinds = [statement.type for statement in self._connection.extract_statements(sql)]
+        except self._error as error:
+            raise refused(error) from None
+        if kinds != [self._select]:
+            raise CommlensError("SQL: a query is one SELECT statement")
+        return self.run(sql)
+
+
+def refused(error: Exception) -> CommlensError:
+    """Return the error of DuckDB as one line."""
+    lines = str(error).splitlines()
+    return CommlensError(f"SQL: {lines[0] if lines else error}")

@@ -92,6 +92,10 @@ class SparkEngine:
         except self._errors as error:
             raise CommlensError(f"SQL: {_first_line(error)}") from None
 
+    def query(self, sql: str) -> Answer:
+        """Run a query of the user, who may do with Spark what its own shell allows."""
+        return self.run(sql)
+
     @contextmanager
     def _notice(self) -> Iterator[None]:
         """Print a line if no worker takes the work within IDLE_S."""
