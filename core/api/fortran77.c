@@ -10,6 +10,7 @@
  * The lengths of texts follow the other arguments.  They have 64 bits or, from old compilers, 32 bits with undefined
  * upper bits.  Reading an int is right for both: integers take whole registers, and places of 8
  * bytes on the stack.  Handles are INTEGER*8, other integers INTEGER*4. */
+#include <limits.h>
 #include <string.h>
 #pragma GCC visibility push(default)
 #include "include/commlens/commlens.h"
@@ -33,12 +34,18 @@ int commlens_reorder_number(int comm, int* newcomm, const void* place);
 /* One byte more than the profiler keeps, so that the profiler notices a text that is too long. */
 enum { text_size = 256 + 1 };
 
-/* Converts a Fortran text to a C string without the blanks at its end.  The text may also end with a zero. */
-static const char* c_text(char* to, const char* text, int length) {
+/* Returns the length of a Fortran text without the blanks at its end.  The text may also end with a zero. */
+static size_t length_of(const char* text, int length) {
   size_t size = length > 0 ? (size_t)length : 0;
   const char* const end = memchr(text, '\0', size);
   if (end != NULL) size = (size_t)(end - text);
   while (size > 0 && text[size - 1] == ' ') --size;
+  return size;
+}
+
+/* Converts a Fortran text to a C string. */
+static const char* c_text(char* to, const char* text, int length) {
+  size_t size = length_of(text, length);
   if (size > text_size - 1) size = text_size - 1;
   memcpy(to, text, size);
   to[size] = '\0';
@@ -124,8 +131,13 @@ PROCEDURE(commlens_reset_f, COMMLENS_RESET_F, (void)) { commlens_reset(); }
 PROCEDURE(commlens_flush_f, COMMLENS_FLUSH_F, (int* error)) { *error = commlens_flush(); }
 
 PROCEDURE(commlens_flush_to_f, COMMLENS_FLUSH_TO_F, (const char* folder, int* error, int length)) {
-  char text[text_size];
-  *error = commlens_flush_to(c_text(text, folder, length));
+  char text[PATH_MAX];
+  const size_t size = length_of(folder, length);
+  *error = 1;
+  if (size >= sizeof text) return;
+  memcpy(text, folder, size);
+  text[size] = '\0';
+  *error = commlens_flush_to(text);
 }
 
 PROCEDURE(commlens_watch_f, COMMLENS_WATCH_F, (const int* comm, const int* kind, commlens_watch_t* watch)) {

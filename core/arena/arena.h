@@ -36,8 +36,8 @@ std::string file_prefix();
 // Returns a value that depends on the sizes of the types in an arena.  An arena with another value cannot be read.
 std::uint64_t layout() noexcept;
 
-// Returns the directories for arenas, in order of preference: `wanted` as an absolute path unless it is empty, /dev/shm,
-// and $TMPDIR if that is an absolute path.
+// Returns the directories for arenas, in order of preference: `wanted` as an absolute path unless it is empty,
+// /dev/shm, and $TMPDIR if that is an absolute path.
 std::vector<std::string> places(const std::string& wanted);
 
 // Creates the arena of this process in the first directory that has room, and returns its path.  Returns an empty

@@ -31,6 +31,7 @@
 #include "core/state/events.h"
 #include "core/state/readings.h"
 #include "core/state/thread_owners.h"
+#include "core/state/threads.h"
 
 namespace commlens {
 namespace {
@@ -171,6 +172,7 @@ void child_forked() noexcept {
   const bool counts = !job.ready;  // forked before MPI_Init, the child may be the process that calls it
   const bool is_inside = current_thread != nullptr && current_thread->outermost != nullptr;
   arena::after_fork_in_child(counts || is_inside);
+  if (!counts && !is_inside) leave_to_parent();
   locks::after_fork_in_child();
 }
 

@@ -18,6 +18,7 @@
 #include "core/mpi/bind.h"
 #include "core/mpi/fortran_forms.h"
 #include "core/mpi/state.h"
+#include "core/process/coverage.h"
 #include "core/process/modules.h"
 #include "core/state/events.h"
 #include "core/state/paths.h"
@@ -87,18 +88,23 @@ FortranName fortran_name(long entry) noexcept {
 
 std::once_flag found_bindings;
 
+// Also with the name of a vendor or a compiler: libmpi_ibm_mpifh.so, libmpifort_gnu_91.so.
+bool is_fortran_binding(const std::string& path) noexcept {
+  if (!is_mpi_library(path)) return false;
+  const char* const base = path.c_str() + path.rfind('/') + 1;
+  for (const char* part : {"mpifh", "usempi", "mpifort", "mpichfort", "mpichf90"}) {
+    if (std::strstr(base, part) != nullptr) return true;
+  }
+  return false;
+}
+
 void find_bindings() noexcept try {
   for (const Module& m : loaded_modules()) {
-    const char* const base = m.path.c_str() + m.path.rfind('/') + 1;
-    for (const char* known : {"libmpi_mpifh.", "libmpi_usempi", "libmpifort.", "libmpichfort.", "libmpichf90."}) {
-      if (std::strncmp(base, known, std::strlen(known)) != 0) continue;
-      if (fortran_bindings.count == FortranBindings::capacity) return;
-      auto& range = fortran_bindings.range[fortran_bindings.count];
-      range = {m.begin, m.end};
-      ++fortran_bindings.count;
-      update_calls();
-      break;
-    }
+    if (!is_fortran_binding(m.path)) continue;
+    if (fortran_bindings.count == FortranBindings::capacity) return;
+    fortran_bindings.range[fortran_bindings.count] = {m.begin, m.end};
+    ++fortran_bindings.count;
+    update_calls();
   }
 } catch (const std::bad_alloc&) {
   say("no memory to find the Fortran binding; call sites of Fortran programs are addresses inside it");

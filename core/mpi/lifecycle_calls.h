@@ -64,8 +64,12 @@ int session_init(Next next, Op op, Site caller, MPI_Info info, MPI_Errhandler er
 template <class Next, class Session>
 int session_finalize(Next next, Op op, Site caller, Session* session) {
   Call call(op, caller);
-  if (!call.nested()) session_ending();
-  return next(session);
+  if (call.nested()) return next(session);
+  const std::uint64_t known = session == nullptr ? 0 : bits(*session);
+  session_ending();
+  const int rc = next(session);
+  if (rc != MPI_SUCCESS) session_began(known, now(), now());  // it goes on, for example because it is still in use
+  return rc;
 }
 
 // Passes the call on, too: the MPI library ignores it, but another tool may use it.

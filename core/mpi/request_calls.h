@@ -98,6 +98,24 @@ int get_status(Next next, Op op, Site caller, MPI_Request request, int* flag, MP
   return rc;
 }
 
+// The same for calls that report several requests: all of them, one, or those in a list.
+inline void note_reported(const Batch& batch, int i) noexcept {
+  if (i < 0 || i >= batch.size() || (batch[i].payload & RequestFlag::awaited) == 0) return;
+  creation_completed(batch[i].payload, true);
+}
+inline void note_all_reported(Op, const Batch& batch, const int* flag, const MPI_Status*) noexcept {
+  if (*flag == 0) return;
+  for (int i = 0; i < batch.size(); ++i) note_reported(batch, i);
+}
+inline void note_all_reported(Op op, const Batch& batch, const int* first, const int* second,
+                              const MPI_Status*) noexcept {
+  if (op == op::MPI_Request_get_status_any) {
+    if (*second != 0) note_reported(batch, *first);
+    return;
+  }
+  for (int i = 0; i < *first; ++i) note_reported(batch, second[i]);  // *first may be MPI_UNDEFINED, which is negative
+}
+
 template <class Next, class Requests, class... Rest>
 int of_requests(Next next, Op op, Site caller, int count, Requests array_of_requests, Rest... rest) {
   Call call(op, caller);
@@ -108,6 +126,7 @@ int of_requests(Next next, Op op, Site caller, int count, Requests array_of_requ
   const int rc = next(count, array_of_requests, rest...);
   call.stop();
   call.count_under(comm);
+  if (rc == MPI_SUCCESS) note_all_reported(op, batch, rest...);
   return rc;
 }
 

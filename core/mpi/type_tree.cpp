@@ -103,13 +103,20 @@ std::string shortened(std::string text) {
 
 class Tree {
  public:
+  Tree() = default;
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+  ~Tree() {
+    for (MPI_Datatype handle : made_) api.Type_free(&handle);
+  }
   Node node(MPI_Datatype datatype, int level = 0);
 
  private:
   Node described(MPI_Datatype datatype, int level);
 
-  // By handle: all datatypes within a tree exist until the end, because the outermost one refers to them.
+  // By handle: all datatypes within a tree exist until the end.
   std::unordered_map<std::uint64_t, Node> known_;
+  std::vector<MPI_Datatype> made_;  // by MPI_Type_get_contents, each time anew
 };
 
 std::string text_of(MPI_Count n) { return std::to_string(n); }
@@ -274,11 +281,7 @@ Node Tree::node(MPI_Datatype datatype, int level) {
   const bool is_known = found != known_.end();
   Node result = is_known ? found->second : described(datatype, level);
   if (!is_known) known_.emplace(bits(datatype), result);
-  // MPI_Type_get_contents has returned it, each time anew.
-  if (result.is_derived && level > 0) {
-    MPI_Datatype handle = datatype;
-    api.Type_free(&handle);
-  }
+  if (result.is_derived && level > 0) made_.push_back(datatype);
   return result;
 }
 

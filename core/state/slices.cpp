@@ -44,9 +44,15 @@ Ticks slice_end(const Thread& thread) noexcept {
   return thread.events == nullptr ? thread.due() : thread.events->slice_end;
 }
 void end_slice_at(Thread& thread, Ticks when) noexcept {
-  if (thread.events == nullptr) return thread.wait_until(when);
-  thread.events->slice_end = when;
-  thread.wait_until(at_once);
+  if (thread.events == nullptr) {
+    thread.wait_until(when);
+  } else {
+    thread.events->slice_end = when;
+    thread.wait_until(at_once);
+  }
+  // Another thread may have asked it to clear its counters just before: that is overwritten now.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (thread.clears != clears.load()) thread.wait_until(at_once);
 }
 
 // When memory is short, a thread's slices end for good.  Counters cannot be compared again later, because some were

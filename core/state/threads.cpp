@@ -171,6 +171,10 @@ CallCache* new_call_cache(std::uint64_t places) noexcept {
 
 }  // namespace
 
+void leave_to_parent() noexcept {
+  if (at_exit_made) pthread_setspecific(at_exit, nullptr);
+}
+
 // Does not free the old cache: a call in progress may hold a pointer to one of its entries.
 void grow_call_cache(Thread& thread) noexcept {
   CallCache* const more = new_call_cache(CallCache::most);
@@ -222,6 +226,9 @@ Thread* enter_thread() noexcept {
     t->next = all.load(std::memory_order_relaxed);
     all.store(t, std::memory_order_release);
   }
+  // Another thread may have paused or resumed counting before it saw this one.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  while (t->region() != region_outside()) t->count_in(region_outside());
   note_owner(*t);
   use_path_cache(t->paths);
   count.fetch_add(1, std::memory_order_relaxed);

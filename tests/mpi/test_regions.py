@@ -246,6 +246,17 @@ def test_children_of_a_fork_do_not_wait_for_threads_they_do_not_have(mpi: Mpi, w
     assert (result.rc, result.stdout) == (0, "0 hung\n"), result
 
 
+def test_a_thread_that_ends_in_a_child_leaves_the_regions_of_its_parent(mpi: Mpi) -> None:
+    result = mpi.run(1, [program(mpi, "forks_from_thread.c")])
+    assert (result.rc, result.stdout) == (0, "child 0\n"), result
+    rows = result.open().rows(
+        "SELECT path, SUM(total.calls) AS calls FROM key_total AS total JOIN key ON key.id = total.key"
+        " JOIN op ON op.id = key.op JOIN region_path ON region_path.region = key.region"
+        " WHERE op.name = 'MPI_Barrier' GROUP BY path"
+    )
+    assert [(row["path"], row["calls"]) for row in rows] == [("work/inner", 3)]
+
+
 def test_switched_off_all_is_as_without_us(mpi: Mpi) -> None:
     executable = program(mpi, "controlled.c")
     plain = mpi.run(2, [executable, "pause"], mode="off")
