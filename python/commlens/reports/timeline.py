@@ -234,12 +234,12 @@ SELECT row, rank, present_ns AS run_ns, calls, time_ns, share, bytes_sent, bytes
   FROM of_rank ORDER BY row, rank"""
 
     def heat(self, pieces: Pieces, block: int) -> str:
-        """Return the statement for blocks of ranks: the share of MPI of each in each row; row: NULL of a rank without time."""
+        """Return the statement for blocks of ranks: the share of MPI of each in each row that it has time in."""
         return f"""{self.begin(pieces)},
   placed AS (SELECT rank, (ROW_NUMBER() OVER (ORDER BY rank) - 1) / {block} AS block FROM chosen)
 SELECT placed.block, present.row, MIN(placed.rank) AS first_rank, MAX(placed.rank) AS last_rank,
        1.0 * COALESCE(SUM(time_ns), 0) / SUM(present_ns) AS share
-  FROM placed LEFT JOIN present ON present.rank = placed.rank
+  FROM placed JOIN present ON present.rank = placed.rank
        LEFT JOIN (SELECT row, rank, SUM(time_ns) AS time_ns FROM spent GROUP BY row, rank) AS spent
        ON spent.row = present.row AND spent.rank = present.rank
  GROUP BY placed.block, present.row ORDER BY placed.block, present.row"""
@@ -345,12 +345,11 @@ class Heat:
 
 def read_heat(connection: sqlite3.Connection, queries: Queries, pieces: Pieces, block: int) -> Heat:
     """Read the share of MPI of blocks of ranks."""
-    heat = Heat(pieces, block)
-    sql = queries.heat(pieces, block)
-    for row in connection.execute(sql):
-        if row["block"] == len(heat.shares):
-            heat.shares.append([None] * pieces.count)
-            heat.first_ranks.append(row["first_rank"])
-        if row["row"] is not None:
-            heat.shares[-1][row["row"]] = row["share"]
+    ranks = [
+        rank for (rank,) in connection.execute(f"SELECT rank FROM ({queries.ranks_sql()}) ORDER BY rank")
+    ]
+    first_ranks = ranks[::block]
+    heat = Heat(pieces, block, [[None] * pieces.count for _ in first_ranks], first_ranks)
+    for row in connection.execute(queries.heat(pieces, block)):
+        heat.shares[row["block"]][row["row"]] = row["share"]
     return heat
