@@ -112,8 +112,8 @@ void make_private() noexcept {
   }
 }
 
-// Returns whether a process of this machine made a file: another one may have a process of the same number that started
-// in the same clock tick, if the folder is shared.
+// Returns whether a process of this machine created the arena `name`.  In a folder that several machines share, a
+// process of another one may have the same PID and start time, and therefore the same file name.
 bool is_of_this_machine(const std::string& name) {
   const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return false;

@@ -98,7 +98,7 @@ int get_status(Next next, Op op, Site caller, MPI_Request request, int* flag, MP
   return rc;
 }
 
-// The same for calls that report several requests: all of them, one, or those in a list.
+// MPI_Request_get_status_all, _any and _some, too, may report that a communicator of MPI_Comm_idup exists.
 inline void note_reported(const Batch& batch, int i) noexcept {
   if (i < 0 || i >= batch.size() || (batch[i].payload & RequestFlag::awaited) == 0) return;
   creation_completed(batch[i].payload, true);

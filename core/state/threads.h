@@ -21,8 +21,8 @@ int thread_count() noexcept;
 // From now on, requests are stored without atomic operations, until a second thread calls MPI.
 void store_requests_plainly() noexcept;
 
-// In a forked child that does not count: the end of the calling thread then leaves the counters, which are the
-// parent's.
+// For a forked child that counts nothing: when its thread ends, the counters that it shares with its parent stay as
+// they are.
 void leave_to_parent() noexcept;
 
 // Frees what the calling thread, which ends, has kept about calls inside others (enclosing.cpp).

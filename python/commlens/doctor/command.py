@@ -12,7 +12,7 @@ from pathlib import Path
 LAUNCHERS = re.compile(
     r"(mpirun|mpiexec|orterun|prterun|prun|srun|aprun|jsrun|lrun|flux|ibrun|mpiexec\.hydra)(\.\w+)?"
 )
-# Options of launchers that are followed by this many values, whatever these are called; see also _is_value().
+# Number of values that follow an option of a launcher.  _is_value() decides about options that are not listed here.
 VALUES = {
     **dict.fromkeys(
         ["-n", "-np", "-N", "-c", "-H", "-x", "-p", "-t", "-w", "-J", "-o", "-e", "-i", "-f", "-hosts", "-ppn", "-wdir",

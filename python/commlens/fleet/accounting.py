@@ -44,7 +44,7 @@ def rows_of(lines: Iterable[dict[str, str]], cluster: str, pseudonyms: Pseudonym
     spec = TABLES["batch_job"]
     found = []
     for line in lines:
-        # JobID of a task of an array is 4711_3; a process knows the number JobIDRaw of its job.
+        # For a task of a job array, JobID is like 4711_3.  Profiles have the value of SLURM_JOB_ID, which is JobIDRaw.
         job_id = (line.get("JobIDRaw") or line.get("JobID") or "")[:MOST_TEXT]
         if not job_id or "." in job_id:
             continue

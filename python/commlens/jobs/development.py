@@ -93,7 +93,7 @@ def _region_condition(pattern: str) -> str:
 
 
 def _metric_condition(name: str) -> str:
-    """Return the condition on a row of metric: its name, or name and unit.
+    """Return the SQL condition that a metric has this name, or this name and unit with a blank between them.
 
     >>> _metric_condition("memory MiB")
     "(metric.name = 'memory MiB' OR metric.name || ' ' || metric.unit = 'memory MiB')"

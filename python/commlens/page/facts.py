@@ -109,7 +109,7 @@ SELECT what, COUNT(*) AS ranks, SUM(ns) AS time_ns, MIN(ns) AS least_ns, MAX(ns)
 
 
 def safe(value: Any) -> Any:
-    """Return a value for the page: texts without characters that a reader cannot see, numbers that JSON can represent."""
+    """Return a value for the page: a text without invisible characters, None for a number that JSON cannot represent."""
     if isinstance(value, float):
         return finite(value)
     return escape(value, Target.LINE) if isinstance(value, str) else value

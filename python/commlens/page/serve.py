@@ -98,7 +98,7 @@ class Server(ThreadingHTTPServer):
         return answers.get()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing about a connection that was closed or is too slow."""
+        """Print no traceback if the browser closed the connection or was too slow."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 

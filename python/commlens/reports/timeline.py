@@ -237,7 +237,7 @@ SELECT row, rank, present_ns AS run_ns, calls, time_ns, share, bytes_sent, bytes
         """Return the statement for blocks of ranks: the share of MPI of each in each row that it has time in."""
         return f"""{self.begin(pieces)},
   placed AS (SELECT rank, (ROW_NUMBER() OVER (ORDER BY rank) - 1) / {block} AS block FROM chosen)
-SELECT placed.block, present.row, MIN(placed.rank) AS first_rank, MAX(placed.rank) AS last_rank,
+SELECT placed.block, present.row,
        1.0 * COALESCE(SUM(time_ns), 0) / SUM(present_ns) AS share
   FROM placed JOIN present ON present.rank = placed.rank
        LEFT JOIN (SELECT row, rank, SUM(time_ns) AS time_ns FROM spent GROUP BY row, rank) AS spent

@@ -27,7 +27,7 @@ SORTED = 0.9  # coefficient of correlation from which on ranks arrive in the ord
 class Share:
     """The estimated share of waiting, from 0 to 1, with its 95 % interval; None: too few samples for one.
 
-    is_exact: whether all calls were sampled.
+    is_exact tells whether all calls were sampled.
     """
 
     share: float
@@ -202,7 +202,7 @@ def pattern_of(
     last : mapping
         In how many calls each rank was last.
     chances : mapping
-        In how many calls each rank would be last if that were chance. Ranks of different communicators differ in it.
+        For each rank, in how many calls of its communicators it would be last by chance.
     node_of : mapping
         Node of each rank.
     behind : mapping
