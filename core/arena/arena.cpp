@@ -246,8 +246,10 @@ bool overflowed() noexcept { return is_full; }
 
 const Header* own_header() noexcept { return header; }
 
-void note_forgotten(Ticks at) noexcept {
-  if (header != nullptr) header->forgotten.store(at);
+void note_forgotten(Ticks at, std::uint32_t clears) noexcept {
+  if (header == nullptr) return;
+  header->forgotten.store(at);
+  header->clears.store(clears);
 }
 
 void note_pause(const Pause& pause) noexcept {

@@ -66,8 +66,8 @@ std::int64_t count_at(int rank, std::uint64_t identity) noexcept;
 // Stores the state of pausing in the header.
 void note_pause(const Pause& pause) noexcept;
 
-// Stores in the header when counters were last cleared, in counted time.
-void note_forgotten(Ticks at) noexcept;
+// Stores in the header when counters were last cleared, in counted time, and how often they were.
+void note_forgotten(Ticks at, std::uint32_t clears) noexcept;
 
 // Updates Header::last with the current clock readings.
 void read_clocks() noexcept;

@@ -18,7 +18,7 @@
 namespace commlens::arena {
 
 inline constexpr char magic[8] = {'C', 'L', 'A', 'R', 'E', 'N', 'A', '\n'};
-inline constexpr std::uint32_t version = 12;
+inline constexpr std::uint32_t version = 13;
 inline constexpr std::uint64_t alignment = 64;
 inline constexpr std::uint64_t header_bytes = 4096;
 
@@ -89,6 +89,8 @@ struct Header {
   std::atomic<std::uint32_t> pause_changes;  // as in Pause (hot/regions.h)
   std::atomic<Ticks> held, paused_before;
   std::atomic<Ticks> forgotten;  // when counters were last cleared, in counted time
+  // How often they were cleared.  The counters of a thread whose Thread::clears differs are from before the last time.
+  std::atomic<std::uint32_t> clears;
 };
 static_assert(sizeof(Header) <= header_bytes);
 static_assert(std::is_standard_layout_v<Header>);

@@ -13,6 +13,16 @@
 
 namespace commlens::arena {
 
+// Finds the threads that have not cleared their counters since the program asked for it, because they have not called
+// MPI since.
+void Reader::find_uncleared(const Segments& segments, std::uint32_t clears) {
+  segments.each(Kind::thread, [&](const Segments::Segment& s) {
+    const bool has_room = s.head->bytes >= sizeof(Thread);
+    if (has_room && copy_of<std::uint32_t>(segments.content(s) + offsetof(Thread, clears)) != clears)
+      uncleared_.insert(s.head->number);
+  });
+}
+
 // Finds the threads that are counted apart (COMMLENS_THREADS=each), before their cells are read.
 void Reader::take_owners(const Segments& segments) {
   segments.each(Kind::thread, [&](const Segments::Segment& s) {

@@ -205,7 +205,7 @@ bool Reader::read_content(const Content& content) {
     is_damaged_ = true;
     missing_ = 0;
   }
-  const Segments segments(content, stated_end);
+  Segments segments(content, stated_end);
   is_damaged_ = is_damaged_ || segments.is_damaged;
   // If journal entries are lost, the places of their communicators stay empty.  This limits their number to that of the
   // entries the file can hold.
@@ -231,6 +231,8 @@ bool Reader::read_content(const Content& content) {
     first += n;
   });
   take_clocks(header);
+  find_uncleared(segments, header.clears.load(std::memory_order_relaxed));
+  segments.leave_out(uncleared_);
   take_owners(segments);
   take_cells(segments);
   take_regions(segments);
@@ -325,31 +327,6 @@ void Reader::take_peers(const Segments& segments) {
   });
 }
 
-// Returns the valid frames of a region stack, from the outermost on.  The first is the whole program.
-std::vector<Frame> Reader::frames_of(const Regions* stack) {
-  std::vector<Frame> frames(1);
-  const std::uint32_t depth = stack == nullptr ? 0 : __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE);
-  for (std::uint32_t i = 1; i <= std::min(depth, Regions::most_frames); ++i) {
-    const auto* const there = reinterpret_cast<const char*>(&stack->frames[i]);
-    Frame frame;
-    // Copies field by field: a byte from a file that is neither 0 nor 1 is not a valid bool.
-    frame.key = copy_of<RegionKey>(there + offsetof(Frame, key));
-    frame.start = copy_of<Ticks>(there + offsetof(Frame, start));
-    frame.nested = copy_of<Ticks>(there + offsetof(Frame, nested));
-    frame.mpi = copy_of<Ticks>(there + offsetof(Frame, mpi));
-    frame.region = copy_of<std::uint32_t>(there + offsetof(Frame, region));
-    frame.pauses = copy_of<std::uint32_t>(there + offsetof(Frame, pauses));
-    const bool is_right = (frame.key == 0 || (is_place(frame.key) && !counts_iterations(frame.key))) &&
-                          is_region(frame.region) && frame.start < beyond_all && frame.nested < beyond_all;
-    if (!is_right) {
-      is_damaged_ = true;
-      break;
-    }
-    frames.push_back(frame);
-  }
-  return frames;
-}
-
 void Reader::take_threads(const Segments& segments) {
   using Segment = Segments::Segment;
   // By thread number.  A thread that occurs twice would count its data twice.
@@ -396,10 +373,12 @@ void Reader::take_threads(const Segments& segments) {
 }
 
 void Reader::take_thread(std::uint32_t number, const Thread& thread, const Regions* stack) {
-  const Cell overflow = copy_of<Cell>(&thread.table.overflow);
+  const bool is_cleared = uncleared_.count(number) == 0;
+  const Cell overflow = is_cleared ? copy_of<Cell>(&thread.table.overflow) : Cell{};
   if (overflow.calls < beyond_all) counted_.lost += overflow.calls;
   if (overflow.calls != 0) take_cell(overflow, number);
-  const std::vector<Frame> frames = frames_of(stack);
+  std::vector<Frame> frames = frames_of(stack);
+  if (!is_cleared) clear(frames, copy_of<Ticks>(&thread.mpi));
   const auto inner = static_cast<std::uint32_t>(frames.size() - 1);
   const Ticks end = counted_until(last_seen_);
   const Ticks open = take_position(number, thread, frames.back().region);

@@ -80,6 +80,7 @@ class Reader {
   void take_states(const CommState* states, std::uint64_t n, std::uint64_t first);
   void take_clocks(const Header& header);
   void take_cell(Cell cell, std::uint32_t thread);
+  void find_uncleared(const Segments& segments, std::uint32_t clears);
   void take_owners(const Segments& segments);
   CountedThread* thread_of(std::uint32_t number);
   void take_cells(const Segments& segments);
@@ -98,6 +99,7 @@ class Reader {
   void take_slices(const std::vector<Sliced>& slices);
   void take_facts();
   std::vector<Frame> frames_of(const Regions* stack);
+  void clear(std::vector<Frame>& frames, Ticks mpi) const;
   bool add_region(journal::RegionEntry entry);
   bool add_metric(journal::MetricEntry entry);
   bool add_datatype(journal::DatatypeEntry entry);
@@ -128,7 +130,8 @@ class Reader {
   std::unordered_map<std::uint64_t, std::uint32_t> handles_;  // bits -> index of the newest that is not freed
   std::set<std::tuple<std::uint32_t, RegionKind, std::string>> known_regions_;
   std::set<std::pair<std::string, std::string>> known_metrics_;
-  std::map<std::uint32_t, CountedThread*> owners_;             // entries of counted_.threads, by thread
+  std::set<std::uint32_t> uncleared_;               // threads whose counters are from before the last commlens_reset()
+  std::map<std::uint32_t, CountedThread*> owners_;  // entries of counted_.threads, by thread
   std::map<std::uint32_t, std::map<Key, SliceEntry>> totals_;  // per thread: the sums of its slices
   Counted counted_;
   std::vector<char> package_;

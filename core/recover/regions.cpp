@@ -16,6 +16,41 @@ bool is_counted(const RegionCell& cell) {
 
 }  // namespace
 
+// Returns the valid frames of a region stack, from the outermost on.  The first is the whole program.
+std::vector<Frame> Reader::frames_of(const Regions* stack) {
+  std::vector<Frame> frames(1);
+  const std::uint32_t depth = stack == nullptr ? 0 : __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE);
+  for (std::uint32_t i = 1; i <= std::min(depth, Regions::most_frames); ++i) {
+    const auto* const there = reinterpret_cast<const char*>(&stack->frames[i]);
+    Frame frame;
+    // Copies field by field: a byte from a file that is neither 0 nor 1 is not a valid bool.
+    frame.key = copy_of<RegionKey>(there + offsetof(Frame, key));
+    frame.start = copy_of<Ticks>(there + offsetof(Frame, start));
+    frame.nested = copy_of<Ticks>(there + offsetof(Frame, nested));
+    frame.mpi = copy_of<Ticks>(there + offsetof(Frame, mpi));
+    frame.region = copy_of<std::uint32_t>(there + offsetof(Frame, region));
+    frame.pauses = copy_of<std::uint32_t>(there + offsetof(Frame, pauses));
+    const bool is_right = (frame.key == 0 || (is_place(frame.key) && !counts_iterations(frame.key))) &&
+                          is_region(frame.region) && frame.start < beyond_all && frame.nested < beyond_all;
+    if (!is_right) {
+      is_damaged_ = true;
+      break;
+    }
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+// Open regions begin anew when counters are cleared, as in forget_if_asked().  mpi: of their thread, at that time.
+void Reader::clear(std::vector<Frame>& frames, Ticks mpi) const {
+  for (Frame& frame : frames) {
+    if (frame.key != 0) frame.key = make_region_key(frame.region, 0, iteration_of(frame.key));
+    frame.start = forgotten_;
+    frame.nested = 0;
+    frame.mpi = mpi;
+  }
+}
+
 void Reader::take_regions(const Segments& segments) {
   using Segment = Segments::Segment;
   segments.each_in<RegionCell>(Kind::regions, [this](const RegionCell& cell, const Segment& s) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include "core/arena/format.h"
@@ -76,6 +77,24 @@ class Segments {
       visit(t);
       at += sizeof(T);
     }
+  }
+
+  // Leaves out the counters of these threads.  The segments with Thread and with the open regions stay.
+  void leave_out(const std::set<std::uint32_t>& threads) {
+    const auto is_of_them = [&threads](const Segment& segment) {
+      switch (segment.head->kind) {
+        case Kind::cells:
+        case Kind::slices:
+        case Kind::regions:
+        case Kind::metrics:
+        case Kind::loops:
+        case Kind::peers:
+        case Kind::series:
+        case Kind::events: return threads.count(segment.head->number) != 0;
+        default: return false;
+      }
+    };
+    if (!threads.empty()) all_.erase(std::remove_if(all_.begin(), all_.end(), is_of_them), all_.end());
   }
 
   bool is_damaged = false;

@@ -174,8 +174,7 @@ void forget_counted() noexcept {
     forgotten_until = now();
     forgotten_at.store(counted_time(forgotten_until));
     use_forgotten = counted_use_now();
-    clears.fetch_add(1);
-    arena::note_forgotten(forgotten_at.load());
+    arena::note_forgotten(forgotten_at.load(), clears.fetch_add(1) + 1);
   }
   forget_samples();
   forget_messages();
@@ -200,21 +199,9 @@ Ticks left_out(Ticks since, Ticks until) noexcept {
   return sum;
 }
 
-void forget_if_asked(Thread& thread) noexcept {
-  const std::uint32_t asked = clears.load();
-  if (thread.clears == asked) return;
-  thread.clears = asked;
-  const auto clear = [](Cell& cell) {
-    cell.calls = cell.time = cell.time_min = cell.time_max = cell.bytes_sent = cell.bytes_received = 0;
-  };
-  each_cell(thread.table, clear);
-  clear(thread.table.overflow);
-  forget_slices(thread);
-  forget_peers(thread);
-  forget_events(thread);
-  thread.call_cache->forget();
-  Regions* const regions = thread.regions;
-  if (regions == nullptr) return;
+namespace {
+
+void forget_regions(const Thread& thread, Regions* regions) noexcept {
   each_cell(regions->cells, [](RegionCell& c) { c.calls = c.time = c.time_min = c.time_max = c.nested = c.mpi = 0; });
   each_cell(regions->metrics, [](MetricCell& c) {
     c.count = c.not_finite = 0;
@@ -244,6 +231,25 @@ void forget_if_asked(Thread& thread) noexcept {
     frame.nested = frame.iteration_nested = 0;
     frame.mpi = frame.iteration_mpi = thread.mpi;
   }
+}
+
+}  // namespace
+
+void forget_if_asked(Thread& thread) noexcept {
+  const std::uint32_t asked = clears.load();
+  if (thread.clears == asked) return;
+  const auto clear = [](Cell& cell) {
+    cell.calls = cell.time = cell.time_min = cell.time_max = cell.bytes_sent = cell.bytes_received = 0;
+  };
+  each_cell(thread.table, clear);
+  clear(thread.table.overflow);
+  forget_slices(thread);
+  forget_peers(thread);
+  forget_events(thread);
+  thread.call_cache->forget();
+  if (thread.regions != nullptr) forget_regions(thread, thread.regions);
+  // Last: if the process is killed before, what is left of the counters does not count.
+  __atomic_store_n(&thread.clears, asked, __ATOMIC_RELEASE);
 }
 
 void forget_before_value(Thread& thread) noexcept {

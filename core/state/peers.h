@@ -9,6 +9,7 @@
 
 #include "core/base/locks.h"
 #include "core/hot/peer_cell.h"
+#include "core/hot/regions.h"
 #include "core/hot/thread.h"
 #include "core/state/threads.h"
 
@@ -31,7 +32,8 @@ using Peers = std::map<std::pair<PeerKey, PeerPlace>, PeerSum>;
 
 void add_peer_to(Peers& peers, const PeerCell& cell);
 
-// Calls visit(cell) with a copy of each cell that has messages.  Other threads may go on counting.
+// Calls visit(cell) with a copy of each cell that has messages since the last commlens_reset().  Other threads may go
+// on counting.
 template <class Visit>
 void each_peer(Visit visit);
 
@@ -48,6 +50,7 @@ template <class Visit>
 void each_peer(Visit visit) {
   const std::lock_guard<std::mutex> stay(locks::peers);  // keeps threads from adding cells
   for (const Thread* t = first_thread(); t != nullptr; t = t->next) {
+    if (__atomic_load_n(&t->clears, __ATOMIC_ACQUIRE) != clears.load()) continue;
     each_cell(t->peers, [&visit](const PeerCell& cell) {
       const PeerCell now{cell.key,
                          cell.site,

@@ -84,6 +84,31 @@ def test_a_phase_is_copied_to_a_folder_of_its_own(mpi: Mpi, tmp_path: Path) -> N
     assert done.open().total("MPI_Sendrecv")[0] == RANKS * 11
 
 
+@pytest.mark.parametrize("threads", ["all", "each"])
+def test_what_an_idle_thread_had_before_a_reset_is_in_no_phase(
+    mpi: Mpi, tmp_path: Path, threads: str
+) -> None:
+    """It clears its counters at its next call; until then nobody else reads them."""
+    program = mpi.compile("idle_thread.c", "c", *LINK, "-pthread", flags=INCLUDE)
+    folder = tmp_path / "phase 2"
+    done = mpi.run(RANKS, [program, folder], {"COMMLENS_THREADS": threads})
+    assert done.rc == 0, done
+    assert done.lines == ["3 messages"] * RANKS
+    output = tmp_path / "phase.db"
+    commlens("recover", "-o", output, folder, cwd=tmp_path)
+    phase, job = Profile(output), done.open()
+    assert phase.total("MPI_Sendrecv") == (RANKS * 3, RANKS * 3 * 4, RANKS * 3 * 4)
+    assert job.total("MPI_Sendrecv") == (RANKS * 5, RANKS * 5 * 4, RANKS * 5 * 4)
+    job.check()
+    for profile in (phase, job):
+        calls = profile.rows(
+            "SELECT p.path, SUM(r.calls) AS calls FROM region_rank r JOIN region_path p ON p.region = r.region "
+            "WHERE r.region > 0 AND r.calls > 0 GROUP BY 1"
+        )
+        assert calls == [{"path": "work", "calls": RANKS}], "the open one, from the reset on"
+        assert profile.column("SELECT COUNT(*) FROM metric_value WHERE count > 0") == [0]
+
+
 @pytest.mark.parametrize("language", ["Fortran", "Python"])
 def test_other_languages_ask_the_same(mpi: Mpi, language: str) -> None:
     if language == "Python" and mpi.family == "abi":
