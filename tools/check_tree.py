@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the files of the repository: only known names at its root, and binaries only in their folders.
+"""Check the files of the repository: only known names at its root, and binaries only where they are expected.
 
     python tools/check_tree.py [ROOT]
 
@@ -59,7 +59,12 @@ AT_ROOT = frozenset(
         "tools",
     ]
 )
-BINARIES = ("fuzz/arena/corpus/", "tests/profiles/", "tests/python/images/")
+BINARIES = (
+    "docs/evidence/comparison.tar.xz",
+    "fuzz/arena/corpus/",
+    "tests/profiles/",
+    "tests/python/images/",
+)
 LOOKED_AT = 8192
 """Number of bytes to read; a file without a zero byte among them is text, as for git."""
 

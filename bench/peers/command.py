@@ -74,7 +74,10 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
         "--bundle", type=Path, metavar="FILE", help="only pack what the timing parts need on another machine"
     )
     parser.add_argument(
-        "--add", type=Path, metavar="FOLDER", help="only add the results that a bundle measured elsewhere"
+        "--add",
+        type=Path,
+        metavar="RESULTS",
+        help="only take over what was measured elsewhere: a folder build/peers/results, or docs/evidence/comparison.tar.xz",
     )
 
 
@@ -222,9 +225,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         pack(given.bundle)
         return
     if given.add:
-        from bench.peers import page
+        from bench.peers import archive, page
 
-        page.add_results(given.add)
+        if not archive.take(given.add, page.ALL):
+            sys.exit(f"{given.add} has no results")
         given.render = True
     if not given.render:
         # Not again inside the namespaces of simulated hosts, which have no network.
@@ -235,7 +239,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         measure_all(given)
         print("\n".join(state.text([part for part in PARTS if part != build.PART])))
     if not given.no_page:
-        from bench.peers import page  # needs numpy, which a machine that only measures may lack
+        from bench.peers import archive, page  # need numpy, which a machine that only measures may lack
 
         page.write(given.page)
+        archive.pack(given.page.parent / places.ARCHIVE, page.ALL)
         print(given.page)

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from bench.peers import applications, build, correct, cost, features, losses, places, state
+from bench.peers import applications, build, correct, cost, features, losses, state
 from bench.peers.correct import RANDOM
 from bench.peers.losses import Losses, beside, estimated
 from bench.peers.results import Record, Store, of_one_version
@@ -526,11 +525,3 @@ def write(target: Path) -> None:
         text = text.replace(f"@{name}@", "\n".join(lines).rstrip())
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
-
-
-def add_results(folder: Path) -> None:
-    """Take over the results of parts that were measured elsewhere."""
-    for path in sorted(folder.glob("*.json*")):
-        if path.stem in ALL:
-            places.RESULTS.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, places.RESULTS / path.name)

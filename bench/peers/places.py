@@ -16,4 +16,6 @@ LOGS = HOME / "log"
 RESULTS = HOME / "results"
 PROGRAMS = HOME / "programs"
 PAGE = ROOT / "docs" / "comparison.md"
+ARCHIVE = Path("evidence", "comparison.tar.xz")
+"""Beside the page: all results."""
 RUNNER = ROOT / "build" / "release" / "bin" / "commlens-run"
