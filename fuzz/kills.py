@@ -32,7 +32,7 @@ from pathlib import Path
 
 from harness import ROOT, Mpi
 from harness import commlens as command
-from processes import alive
+from processes import is_alive
 from profile_rows import Profile
 from test_survive import Running, check_counts, job
 
@@ -137,7 +137,7 @@ def was_killed(case: Case, running: Running) -> bool:
     hit = 0
     for pid in pids_of(case, running):
         with suppress(ProcessLookupError):
-            hit += alive(pid)
+            hit += is_alive(pid)
             os.kill(pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):  # a launcher may not hear of the end of a rank
         running.process.wait(15)
@@ -151,11 +151,11 @@ def end_all(running: Running) -> None:
     pids = {one.pid for one in running.counted()} | {
         int(path.name.split("-")[2]) for path in running.arenas.iterdir()
     }
-    for pid in filter(alive, pids):
+    for pid in filter(is_alive, pids):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     end = time.monotonic() + SECONDS
-    while any(map(alive, pids)):
+    while any(map(is_alive, pids)):
         if time.monotonic() > end:
             raise TimeoutError("ranks outlive SIGKILL")
         time.sleep(0.01)

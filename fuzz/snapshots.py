@@ -29,7 +29,7 @@ from pathlib import Path
 
 from harness import BUILD, Mpi
 from harness import commlens as command
-from processes import alive
+from processes import is_alive
 from profile_rows import Profile
 from recorders import recorders
 from test_survive import COUNTS, KINDS, Running, job
@@ -147,7 +147,7 @@ def kill_all(running: Running, pids: Sequence[int], chance: random.Random) -> No
         os.kill(parent, signal.SIGCONT)
     running.process.wait(PATIENCE)
     end = time.monotonic() + PATIENCE
-    while any(map(alive, all_of_them)):
+    while any(map(is_alive, all_of_them)):
         if time.monotonic() > end:
             sys.exit("processes outlive SIGKILL")
         time.sleep(0.05)

@@ -33,12 +33,12 @@ pack() {
 
 recipes() {
   local checksum recipe copy
-  checksum=$(sha256sum "$archive")
+  checksum=$(sha256sum "$archive") || return
   rm -rf dist/recipes
   for recipe in packaging/{rpm/*.spec,spack/package.py,easybuild/*.eb,conda/recipe.yaml}; do
     copy=dist/recipes/${recipe#packaging/}
-    mkdir -p "$(dirname "$copy")"
-    sed -e "s,@ADDRESS@,$address,g" -e "s,@SHA256@,${checksum%% *},g" "$recipe" >"$copy"
+    mkdir -p "$(dirname "$copy")" || return
+    sed -e "s,@ADDRESS@,$address,g" -e "s,@SHA256@,${checksum%% *},g" "$recipe" >"$copy" || return
   done
 }
 

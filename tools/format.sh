@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 usage "$@"
 tools/setup.sh dev
 
-mapfile -t sources < <(find adapters core slurm include tests bench fuzz -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp')
+mapfile -t sources < <(find adapters core slurm include proof/programs python/commlens tests bench fuzz -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp')
 if [ "${1:-}" = --check ]; then
   code=0
   step format "C++" .venv/bin/clang-format --dry-run -Werror "${sources[@]}" || code=1

@@ -24,13 +24,14 @@ sanitize=(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
 
 compile() {
   local source object
+  rm -f "$out"/objects/*.o
   for source in core/{base,hot,arena,process,state,job,profile,collect,out,recover}/*.cpp fuzz/arena/*.cpp; do
     object=$out/objects/${source//\//_}.o
     echo "$launcher $cxx -std=c++17 ${flags[*]} ${sanitize[*]} -c $source -o $object"
-  done | xargs -P "${JOBS:-$(nproc)}" -d '\n' -n 1 sh -c
+  done | xargs -P "${JOBS:-$(nproc)}" -d '\n' -n 1 sh -c || return
   # SQLite is not under test: no sanitizers.
   $launcher "$cc" -O2 -w -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_DQS=0 -DSQLITE_TEMP_STORE=3 \
-    -c third_party/sqlite/sqlite3.c -o "$out/objects/sqlite3.o"
+    -c third_party/sqlite/sqlite3.c -o "$out/objects/sqlite3.o" || return
   "$cxx" -fsanitize=fuzzer,address,undefined -o "$out/fuzz" "$out"/objects/*.o -ldl -lpthread
 }
 

@@ -12,7 +12,7 @@ tools/build.sh release   # clang-tidy needs the compile commands
 # files with many wrappers take a third of the whole lint; so bounded it takes a third of the time.
 # shellcheck disable=SC2317  # step calls it
 tidy() {
-  .venv/bin/python tools/tidy_commands.py build/release build/tidy
+  .venv/bin/python tools/tidy_commands.py build/release build/tidy || return
   find core -name '*.cpp' -print0 | xargs -0 -P "$(nproc)" -n 1 .venv/bin/clang-tidy --quiet -p build/tidy \
     --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=30000
 }

@@ -147,8 +147,8 @@ compile() {
 compile_all() {
   local mpi
   for mpi in "$@"; do
-    compile "$mpi" hosts
-    compile "$mpi" survive
-    compile "$mpi" where
+    compile "$mpi" hosts || return
+    compile "$mpi" survive || return
+    compile "$mpi" where || return
   done
 }

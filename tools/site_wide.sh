@@ -18,7 +18,7 @@ SchedulerParameters=sched_interval=5,batch_sched_delay=1'
 
 compile_all() {
   local mpi
-  for mpi in "$@"; do compile "$mpi" site_job; done
+  for mpi in "$@"; do compile "$mpi" site_job || return; done
 }
 
 # An /etc of these namespaces only, with two users and without a configuration of commlens.

@@ -11,7 +11,8 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 LOGS=$ROOT/build/log
 mkdir -p "$LOGS"
 
-# step AREA LABEL COMMAND...: runs COMMAND without standard input and returns its exit code.
+# step AREA LABEL COMMAND...: runs COMMAND without standard input and returns its exit code.  Bash does not end a function
+# that runs as COMMAND at the first command that fails: such a function says "|| return" itself.
 step() {
   local area=$1 label=$2 code=0 begin=$SECONDS log result
   shift 2

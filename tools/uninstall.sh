@@ -20,12 +20,13 @@ may_go() {
 
 # A line is a path below the prefix.
 remove() {
-  local path folder
+  local path folder failed=0
   while IFS= read -r path; do
     [ -n "$path" ] || continue
-    rm -rf "${prefix:?}/$path"
+    rm -rf "${prefix:?}/$path" || failed=1
     folder=$(dirname "$path")
     while [ "$folder" != . ] && may_go "$folder" && rmdir "$prefix/$folder" 2>/dev/null; do folder=$(dirname "$folder"); done
   done < <(cat "$manifest" && echo lib/commlens/manifest)
+  return $failed
 }
 step install "remove commlens below $prefix" remove

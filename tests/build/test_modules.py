@@ -47,7 +47,9 @@ def module(request: pytest.FixtureRequest, prefix: Path) -> dict[str, str]:
     """Return the environment of a shell in which `module` is a function, as in a login shell of a cluster."""
     command = shutil.which(COMMANDS[request.param])
     if command is None:
-        pytest.skip(f"{request.param} is not installed")
+        if not any(map(shutil.which, COMMANDS.values())):
+            pytest.fail("missing: modulecmd; install environment-modules, or run `make setup`", pytrace=False)
+        pytest.skip(f"{request.param} is not installed, the other one is")
     kept = {
         name: value
         for name, value in without_make().items()

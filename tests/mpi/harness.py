@@ -23,7 +23,7 @@ import evidence
 import forked
 import pytest
 from build_once import PATIENCE, build_once
-from processes import alive
+from processes import is_alive
 from profile_rows import Profile
 
 TRIES = 3
@@ -32,7 +32,6 @@ processor, and the profile of that run shows this as well. A fault of commlens t
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 BUILD = Path(os.environ.get("COMMLENS_TEST_BUILD", ROOT / "build" / "release"))
-VENV = ROOT / ".venv" / "bin"
 
 # The sanitizer of the build, with which test programs are built, too.
 SANITIZER = {"debug": "address,undefined", "tsan": "thread"}.get(BUILD.name)
@@ -544,9 +543,9 @@ def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
                 os.kill(int(entry.name), signal.SIGKILL)
                 killed.append(int(entry.name))
     with contextlib.suppress(subprocess.TimeoutExpired):
-        leader.wait(60)
-    end = time.monotonic() + 60
-    while any(map(alive, killed)) and time.monotonic() < end:
+        leader.wait(60 * PATIENCE)
+    end = time.monotonic() + 60 * PATIENCE
+    while any(map(is_alive, killed)) and time.monotonic() < end:
         time.sleep(0.005)
 
 

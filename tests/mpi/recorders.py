@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from pathlib import Path
+
+from processes import wait_until
 
 
 def recorders(where: Path) -> list[int]:
@@ -21,7 +22,4 @@ def recorders(where: Path) -> list[int]:
 
 def wait_for_recorder(where: Path) -> None:
     """Wait until nothing records a job any more."""
-    end = time.monotonic() + 60
-    while recorders(where):
-        assert time.monotonic() < end, "the recorder goes on"
-        time.sleep(0.05)
+    wait_until(lambda: not recorders(where), "the recorder goes on", pause_s=0.05)

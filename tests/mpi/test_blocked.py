@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from harness import ROOT, Mpi, commlens, started
-from processes import alive
+from processes import is_alive, wait_until
 from profile_rows import Profile
 
 RANKS = 3
@@ -41,10 +41,7 @@ class Blocked:
 
     def wait(self, ranks: Sequence[int]) -> None:
         """Wait until ranks are gone."""
-        end = time.monotonic() + 60
-        while any(alive(self.pids[rank]) for rank in ranks):
-            assert time.monotonic() < end, "ranks outlive the signal"
-            time.sleep(0.01)
+        wait_until(lambda: not any(is_alive(self.pids[rank]) for rank in ranks), "ranks outlive the signal")
 
     def recovered(self) -> Path:
         """Return the profile of what the ranks left."""
@@ -55,12 +52,15 @@ class Blocked:
 
     def places(self) -> str:
         """Return what commlens hang prints when all ranks but 0 are in their call."""
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
+        text = ""
+
+        def both_wait() -> bool:
+            nonlocal text
             text = " ".join(commlens("hang", self.where / "arenas").stdout.split())
-            if re.search(r"in MPI_\w+ (\S+ )?1-2 ", text):
-                return text
-        pytest.fail(f"ranks 1 and 2 did not wait: {text}")
+            return re.search(r"in MPI_\w+ (\S+ )?1-2 ", text) is not None
+
+        wait_until(both_wait, lambda: f"ranks 1 and 2 did not wait: {text}")
+        return text
 
 
 @contextmanager
@@ -78,10 +78,7 @@ def blocked(mpi: Mpi, how: str) -> Iterator[Blocked]:
     )
     notes = [where / "ranks" / str(rank) for rank in range(RANKS)]
     with started(command, env, where):
-        end = time.monotonic() + 60
-        while not all(note.exists() for note in notes):
-            assert time.monotonic() < end, "not all ranks came out of MPI_Init"
-            time.sleep(0.01)
+        wait_until(lambda: all(note.exists() for note in notes), "not all ranks came out of MPI_Init")
         words = [note.read_text().split() for note in notes]
         yield Blocked(where, [int(pid) for pid, _ in words], [int(ns) for _, ns in words])
 

@@ -109,9 +109,9 @@ def test_what_is_refused_is_named_once_for_the_job(mpi: Mpi) -> None:
     assert {event for event, *_ in counts} == {"page-faults"}
 
 
-@pytest.mark.skipif(not LIBRARY, reason="libpfm4 is not installed")
 def test_a_name_of_libpfm4_reaches_the_kernel(mpi: Mpi) -> None:
     """Of a processor whose events have names in libpfm4; whether this machine counts them is another question."""
+    assert LIBRARY, "libpfm4 is missing: run `make setup`"
     event = "BR_MISP_RETIRED:ALL_BRANCHES"
     env = {"COMMLENS_COUNTERS": f"page-faults,{event}", "LIBPFM_FORCE_PMU": "skl"}
     result = mpi.run(RANKS, [program(mpi)], env=env)

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from build_once import PATIENCE
 from harness import LAUNCH_MARK, Mpi, kill_all
+from processes import wait_until
 from profile_rows import Profile
 from test_survive import commlens
 
@@ -39,20 +41,22 @@ class Waiting:
         How long it takes until each rank is where it will wait, nobody knows.
         """
         pids = [self.pid(rank) for rank in range(ranks)]
-        end = time.monotonic() + 120
         said: list[str] = []
-        while time.monotonic() < end:
+
+        def are_said() -> bool:
+            nonlocal said
             seen = len(self.said())
             for pid in pids:
                 os.kill(pid, signal.SIGUSR2)
-            patience = time.monotonic() + 10
-            while len(said := sorted(self.said()[seen:])) < len(patterns) and time.monotonic() < patience:
+            end = time.monotonic() + 10 * PATIENCE
+            while len(said := sorted(self.said()[seen:])) < len(patterns) and time.monotonic() < end:
                 time.sleep(0.02)
-            if len(said) == len(patterns) and all(
+            return len(said) == len(patterns) and all(
                 re.fullmatch(pattern, line) for pattern, line in zip(patterns, said, strict=True)
-            ):
-                return said
-        pytest.fail(f"not said: {patterns}, but {said}")
+            )
+
+        wait_until(are_said, lambda: f"not said: {patterns}, but {said}", 120)
+        return said
 
     def said(self) -> list[str]:
         """Return the lines of commlens so far; only whole ones."""
@@ -61,10 +65,8 @@ class Waiting:
 
     def pid(self, rank: int) -> int:
         """Wait until the rank has printed its process id."""
-        end = time.monotonic() + 60
-        while not (path := self.where / str(rank)).exists():
-            assert time.monotonic() < end, f"rank {rank} did not come out of MPI_Init"
-            time.sleep(0.02)
+        path = self.where / str(rank)
+        wait_until(path.exists, f"rank {rank} did not come out of MPI_Init")
         return int(path.read_text())
 
     def go(self) -> list[str]:
@@ -72,7 +74,7 @@ class Waiting:
         fifo = os.open(self.where / "go", os.O_RDWR)
         try:
             os.write(fifo, b"!")
-            assert self.process.wait(60) == 0, (self.where / "stderr").read_text()
+            assert self.process.wait(60 * PATIENCE) == 0, (self.where / "stderr").read_text()
         finally:
             os.close(fifo)
         return sorted((self.where / "stdout").read_text().splitlines())

@@ -20,7 +20,7 @@ from pathlib import Path
 import harness
 import pytest
 from harness import BUILD, Mpi
-from processes import kill_at_once
+from processes import kill_at_once, wait_until
 from profile_rows import Profile
 from recorders import recorders, wait_for_recorder
 from test_survive import KINDS, RANKS, Counted, Running, check_names, commlens, job
@@ -28,7 +28,6 @@ from test_survive import KINDS, RANKS, Counted, Running, check_names, commlens, 
 pytestmark = pytest.mark.dealt
 
 KILLS, FEW_KILLS = 20, 3  # the few without --every-case
-PATIENCE = 60
 EVERY = {"COMMLENS_FLUSH_EVERY": "1"}
 
 
@@ -112,11 +111,8 @@ def test_the_last_whole_snapshot_survives_a_kill_of_everything(mpi: Mpi, pytestc
             log = Log(running)
             ready = running.wait_until_ready()
             log.note()
-            end = time.monotonic() + PATIENCE
             first = log.entries[0][0]
-            while not any(at > first for at in whole(running.where)):  # the first one is taken in MPI_Init
-                assert time.monotonic() < end, "no snapshot"
-                log.note()
+            wait_for_snapshot_after(first, log)
             log.note_until(time.monotonic() + chance.uniform(0, 1.5))
             for pid in [*recorders(running.where), *(one.pid for one in ready)]:
                 with suppress(ProcessLookupError):
@@ -138,6 +134,21 @@ def test_the_last_whole_snapshot_survives_a_kill_of_everything(mpi: Mpi, pytestc
                 check_between(state_at(running.where, at), log.before(at), running.counted())
 
 
+def wait_for_snapshot_after(time_ns: int, log: Log) -> None:
+    """Wait for a snapshot after a time, and add entries to the log meanwhile. The snapshot of MPI_Init is older."""
+
+    def is_there() -> bool:
+        log.note()
+        return any(at > time_ns for at in whole(log.running.where))
+
+    wait_until(is_there, "no snapshot")
+
+
+def wait_for_rounds(running: Running, least: int) -> None:
+    """Wait until each rank has done so many rounds."""
+    wait_until(lambda: all(one.done["MPI_Wait"] >= least for one in running.counted()), "too few rounds")
+
+
 def kill_after_snapshots(running: Running) -> None:
     """Kill all ranks after four snapshots, and wait for the recorder."""
     ready = running.wait_until_ready()
@@ -149,10 +160,7 @@ def kill_after_snapshots(running: Running) -> None:
 
 def wait_for_snapshots(running: Running, least: int) -> None:
     """Wait until there are so many snapshots of all ranks."""
-    end = time.monotonic() + PATIENCE
-    while len(whole(running.where)) < least:
-        assert time.monotonic() < end, "too few snapshots"
-        time.sleep(0.05)
+    wait_until(lambda: len(whole(running.where)) >= least, "too few snapshots", pause_s=0.05)
 
 
 def test_a_snapshot_of_the_past_and_the_difference_of_two(mpi: Mpi) -> None:
@@ -250,10 +258,7 @@ def test_calls_after_commlens_reset_on_one_rank_are_all_there(mpi: Mpi) -> None:
     """20 rounds on each rank, a reset on rank 0, then 30 more: its sum grows by less than it counted."""
     with job(mpi, "reset", env=EVERY) as running:
         for rounds, name in ((20, "go"), (50, "on")):
-            end = time.monotonic() + PATIENCE
-            while any(one.done["MPI_Wait"] < rounds for one in running.counted()):
-                assert time.monotonic() < end, "too few rounds"
-                time.sleep(0.05)
+            wait_for_rounds(running, rounds)
             wait_for_snapshots(running, len(whole(running.where)) + 2)  # one may have been taken meanwhile
             (running.where / "counts" / name).touch()
         assert running.wait() == 0

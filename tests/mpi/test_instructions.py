@@ -6,11 +6,11 @@ Times on a shared machine say nothing of a few nanoseconds; instructions are the
 
 from __future__ import annotations
 
-import shutil
 import sys
 
 import pytest
 from harness import BUILD, ROOT, SANITIZER, Mpi
+from tests.needs import need_programs
 
 sys.path.insert(0, str(ROOT / "bench"))
 import instructions
@@ -51,8 +51,7 @@ def compare(counted: dict[instructions.Row, dict[str, float]], table: Table) -> 
 
 @pytest.mark.skipif(SANITIZER is not None, reason="a sanitizer's instructions are not ours")
 def test_no_call_has_become_dearer(mpi: Mpi) -> None:
-    if shutil.which("valgrind") is None:
-        pytest.skip("valgrind is not installed")
+    need_programs("valgrind", package="valgrind")
     table = read_table(mpi)
     if not table or any(line["compiler"] != instructions.compiler() for line in table.values()):
         pytest.skip("the table is of another compiler")

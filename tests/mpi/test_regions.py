@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from build_once import PATIENCE
 from harness import BUILD, ROOT, SANITIZER_ENV, Mpi, Result, commlens, started
-from processes import kill_at_once
+from processes import is_alive, kill_at_once, wait_until
 from profile_rows import Profile
 
 API = BUILD / "lib"
@@ -375,7 +376,7 @@ def test_regions_of_a_killed_job_are_there_and_those_under_way_have_their_time(m
         pids = wait_for_ready(where, 3)
         time.sleep(0.3)
         kill_at_once(pids)
-        time.sleep(0.3)
+        wait_until(lambda: not any(map(is_alive, pids)), "ranks outlive the signal")
     done = commlens("recover", "-o", where / "recovered.db", where / "arenas")
     assert done.returncode == 0, done
     profile = Profile(where / "recovered.db")
@@ -387,13 +388,13 @@ def test_regions_of_a_killed_job_are_there_and_those_under_way_have_their_time(m
 
 def wait_for_ready(where: Path, ranks: int) -> list[int]:
     """Wait until all ranks of endless.c are in their loop; return their process ids."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        found = [path.read_text() for path in where.glob("ready.*")]
-        if len(found) == ranks and all(text.endswith("\n") for text in found):
-            return [int(text) for text in found]
-        time.sleep(0.01)
-    pytest.fail("not all ranks came out of MPI_Init")
+
+    def found() -> list[int]:
+        texts = [path.read_text() for path in where.glob("ready.*")]
+        is_whole = len(texts) == ranks and all(text.endswith("\n") for text in texts)
+        return [int(text) for text in texts] if is_whole else []
+
+    return wait_until(found, "not all ranks came out of MPI_Init")
 
 
 def check_endless(profile: Profile, ranks: int) -> None:
@@ -439,7 +440,7 @@ def test_every_flush_leaves_a_consistent_profile(mpi: Mpi) -> None:
     looked, times = 0, list[int]()
     with started(command, env, where):
         wait_for_ready(where, 2)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 60 * PATIENCE
         while looked < 5:
             assert time.monotonic() < end, "no copies"
             target = where / f"recovered{looked}.db"

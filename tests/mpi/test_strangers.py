@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import forge
 import pytest
 from harness import BUILD, Mpi
+from processes import wait_until
 from strangers import USERS, Strangers, strangers
 
 # What is written, where and by whom does not depend on the MPI library.
@@ -287,13 +287,16 @@ def test_jobs_in_a_container_are_not_cleaned_away(place: Strangers, one_mpi: Mpi
 
 def wait_for_arenas(place: Strangers, ranks: int) -> list[forge.Job]:
     """Wait until so many processes have come out of MPI_Init; return what their arenas say."""
-    end = time.monotonic() + 60
-    while True:
+
+    def found() -> list[forge.Job]:
         files = [file.read_bytes() for file in place.outside(place.shm).glob("*.arena")]
-        if len(files) >= ranks and all(any(kind == forge.JOB for kind, _ in forge.entries(x)) for x in files):
-            return [forge.job_of(content) for content in files]
-        assert time.monotonic() < end, "not all ranks came out of MPI_Init"
-        time.sleep(0.02)
+        if len(files) < ranks or not all(
+            any(kind == forge.JOB for kind, _ in forge.entries(content)) for content in files
+        ):
+            return []
+        return [forge.job_of(content) for content in files]
+
+    return wait_until(found, "not all ranks came out of MPI_Init")
 
 
 # -- folders with names that can be guessed ---------------------------------------------------------------------------

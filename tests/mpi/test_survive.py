@@ -20,8 +20,9 @@ from pathlib import Path
 
 import harness
 import pytest
+from build_once import PATIENCE
 from harness import Mpi, started
-from processes import alive, kill_at_once
+from processes import is_alive, kill_at_once, wait_until
 from profile_rows import Profile
 
 RANKS = 4
@@ -75,21 +76,19 @@ class Running:
 
     def wait_until_ready(self) -> list[Counted]:
         """Wait until all ranks count; return what they have."""
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
+
+        def found() -> list[Counted]:
             counted = self.counted()
-            if all(one.stage for one in counted):
-                return counted
-            time.sleep(0.01)
-        pytest.fail(f"not all ranks came out of MPI_Init: {counted}")
+            return counted if all(one.stage for one in counted) else []
+
+        return wait_until(found, lambda: f"not all ranks came out of MPI_Init: {self.counted()}")
 
     def wait(self) -> int:
         """Wait for the end of the launcher and of all ranks; return the exit code."""
-        code = self.process.wait(60)
-        end = time.monotonic() + 30
-        while any(alive(one.pid) for one in self.counted()):
-            assert time.monotonic() < end, "ranks outlive their launcher"
-            time.sleep(0.01)
+        code = self.process.wait(60 * PATIENCE)
+        wait_until(
+            lambda: not any(is_alive(one.pid) for one in self.counted()), "ranks outlive their launcher", 30
+        )
         return code
 
 
@@ -230,11 +229,14 @@ def test_the_barrier_that_a_rank_does_not_come_to(mpi: Mpi) -> None:
     """Commlens hang names the communicator and the rank; the job does not notice."""
     with job(mpi, "skip") as running:
         running.wait_until_ready()
-        end = time.monotonic() + 30
         text = ""
-        while "not in this call: 1" not in text and time.monotonic() < end:
-            time.sleep(0.1)
+
+        def is_named() -> bool:
+            nonlocal text
             text = commlens("hang", running.arenas, cwd=running.where)
+            return "not in this call: 1" in text
+
+        wait_until(is_named, lambda: f"rank 1 is not named: {text}", 30, pause_s=0.1)
         lines = [" ".join(line.split()) for line in text.splitlines()]
         at = next(i for i, line in enumerate(lines) if line.startswith("in MPI_Barrier s1.1 'odd' 3 2 "))
         assert re.fullmatch(r"at main survive\.c:\d+", lines[at + 1])

@@ -6,7 +6,6 @@ The oracle is the program itself, as in test_survive.
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import signal
@@ -20,8 +19,9 @@ from pathlib import Path
 
 import harness
 import pytest
+from build_once import PATIENCE
 from harness import Mpi, started
-from processes import alive, kill_at_once
+from processes import is_alive, kill_at_once, send_signal, wait_until
 from profile_rows import Profile
 from test_survive import KILLS, RANKS, check_counts, commlens, job, recovered
 
@@ -45,19 +45,20 @@ class Attacked:
 
     def pids(self) -> list[int]:
         """Wait until all ranks are ready; return their processes."""
-        end = time.monotonic() + 60
-        while not all(self.numbers(rank)[1] for rank in range(self.ranks)):
-            assert time.monotonic() < end, (self.where / "stdout").read_text()
-            time.sleep(0.01)
+        wait_until(
+            lambda: all(self.numbers(rank)[1] for rank in range(self.ranks)),
+            (self.where / "stdout").read_text,
+        )
         return [self.numbers(rank)[0] for rank in range(self.ranks)]
 
     def wait(self) -> None:
         """Wait for the end of all."""
-        self.process.wait(60)
-        end = time.monotonic() + 30
-        while any(alive(self.numbers(rank)[0]) for rank in range(self.ranks)):
-            assert time.monotonic() < end, "ranks outlive their launcher"
-            time.sleep(0.01)
+        self.process.wait(60 * PATIENCE)
+        wait_until(
+            lambda: not any(is_alive(self.numbers(rank)[0]) for rank in range(self.ranks)),
+            "ranks outlive their launcher",
+            30,
+        )
 
     def check(self, profile: Profile, *kinds: str) -> None:
         """Assert that each call that had returned is there, and none that was not begun."""
@@ -100,13 +101,6 @@ def told(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def kill(pids: list[int], how: signal.Signals = signal.SIGKILL) -> None:
-    """Send a signal to those that are still there."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, how)
-
-
 @pytest.mark.parametrize("how", ["churn", "forks"])
 def test_threads_make_communicators_while_killed(mpi: Mpi, how: str) -> None:
     """Also while somebody reads the arenas, and while another thread forks."""
@@ -131,18 +125,21 @@ def test_asked_again_and_again_while_threads_work(mpi: Mpi) -> None:
     with attacked(mpi, 2, "churn", {"COMMLENS_HANG_SIGNAL": "USR2"}) as running:
         pids = running.pids()
         before = [sum(running.numbers(rank)[2:]) for rank in range(2)]
-        end = time.monotonic() + 60
-        asked = 0
-        # Signals that arrive while one is pending are one.
-        while asked < 500 or (running.where / "stdout").read_text().count("commlens: ") <= 100:
-            assert time.monotonic() < end, "it does not answer"
-            kill(pids, signal.SIGUSR2)
+        for _ in range(500):
+            send_signal(pids, signal.SIGUSR2)
             time.sleep(0.002)
-            asked += 1
-        end = time.monotonic() + 30
-        while any(sum(running.numbers(rank)[2:]) <= before[rank] + 100 for rank in range(2)):
-            assert time.monotonic() < end, "it does not go on"
-            time.sleep(0.01)
+
+        # Signals that arrive while one is pending are one.
+        def have_answered() -> bool:
+            send_signal(pids, signal.SIGUSR2)
+            return (running.where / "stdout").read_text().count("commlens: ") > 100
+
+        wait_until(have_answered, "it does not answer", pause_s=0.002)
+        wait_until(
+            lambda: all(sum(running.numbers(rank)[2:]) > before[rank] + 100 for rank in range(2)),
+            "it does not go on",
+            30,
+        )
         assert running.process.poll() is None
         kill_at_once(pids)
         running.wait()
@@ -162,9 +159,9 @@ def test_more_communicators_than_are_kept_apart_and_two_signals(mpi: Mpi) -> Non
     for gap in (0.0, 0.002):
         with attacked(mpi, 1, "many") as running:
             (pid,) = running.pids()
-            kill([pid], signal.SIGTERM)
+            send_signal([pid], signal.SIGTERM)
             time.sleep(gap)
-            kill([pid], signal.SIGHUP)
+            send_signal([pid], signal.SIGHUP)
             running.wait()
             assert sorted(path.suffix for path in running.where.glob("out/commlens-arenas-*/*")) == [".arena"]
             assert list(running.arenas.iterdir()) == []
@@ -189,23 +186,24 @@ def test_killed_within_mpi_init(mpi: Mpi) -> None:
             _kill_within_mpi_init(mpi, Path(folder), chance)
 
 
+def process_of(arena: Path) -> int:
+    """Return the process in the name of an arena."""
+    return int(arena.name.split("-")[2])
+
+
 def _kill_within_mpi_init(mpi: Mpi, arenas: Path, chance: random.Random) -> None:
     """Kill the ranks that have an arena in this folder; recover and remove what they leave."""
     with job(mpi, "run", env={"COMMLENS_ARENA_DIR": str(arenas)}) as running:
-        end = time.monotonic() + 60
-        while not (files := list(arenas.iterdir())):
-            assert time.monotonic() < end
-            time.sleep(0.001)
+        wait_until(lambda: list(arenas.iterdir()), "no rank has an arena", pause_s=0.001)
         time.sleep(chance.uniform(0, 0.2))
         files = list(arenas.iterdir())
-        kill([int(path.name.split("-")[2]) for path in files])
+        send_signal([process_of(path) for path in files], signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):  # a launcher may not hear of it
             running.process.wait(3)
-    end = time.monotonic() + 30
     # Listed anew each time: a rank may have begun its file while the others were being killed.
-    while any(alive(int(path.name.split("-")[2])) for path in arenas.iterdir()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until(
+        lambda: not any(is_alive(process_of(path)) for path in arenas.iterdir()), "ranks outlive SIGKILL", 30
+    )
     left = len(list(arenas.iterdir()))
     assert left >= len(files)
     told("hang", arenas, cwd=running.where)

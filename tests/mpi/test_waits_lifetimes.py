@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 from forge import HEAD, HEADER_BYTES_AT
 from harness import Mpi, Result, commlens, started
-from processes import alive, kill_at_once
+from processes import is_alive, kill_at_once, wait_until
 from profile_rows import Profile
 from test_sessions import NO_SESSIONS
 
@@ -391,15 +391,13 @@ def killed(mpi: Mpi, moment: float) -> Path:
     )
     traces = [folder / "traces" / name for name in ("w0", "w1")]
     with started(command, environment, folder):
-        end = time.monotonic() + 60
-        while not all(pid_and_done(trace)[1] > 2 * CALLS for trace in traces):
-            assert time.monotonic() < end, "the ranks make no calls"
-            time.sleep(0.01)
+        wait_until(
+            lambda: all(pid_and_done(trace)[1] > 2 * CALLS for trace in traces), "the ranks make no calls"
+        )
         time.sleep(moment)
         pids = [pid_and_done(trace)[0] for trace in traces]
         kill_at_once(pids)
-        while any(map(alive, pids)):
-            time.sleep(0.01)
+        wait_until(lambda: not any(map(is_alive, pids)), "ranks outlive SIGKILL")
         recover(folder)
     return folder
 

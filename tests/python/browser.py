@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.needs import need_programs
 
 VIEWS = (
     *("summary", "communicators", "sizes", "waiting", "ranks", "peers"),
@@ -97,9 +98,10 @@ class Browser:
 @contextlib.contextmanager
 def browser() -> Iterator[Browser]:
     """Start a browser. Ubuntu has Chromium as a snap only, so that the tests are skipped there."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("needs chromium and chromium-driver")
+    chromium, driver = (shutil.which(name) or "" for name in ("chromium", "chromedriver"))
+    if not (chromium and driver) and "\nID=ubuntu\n" in Path("/etc/os-release").read_text():
+        pytest.skip("Ubuntu has no packages chromium and chromium-driver")
+    need_programs("chromium", "chromedriver", package="chromium and chromium-driver")
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
