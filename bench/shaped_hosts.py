@@ -109,11 +109,6 @@ class Hosts:
         self.remote_shell = self.folder / "remote-shell"
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    @property
-    def bytes_per_second(self) -> float:
-        """Bandwidth of a link."""
-        return self.rate * 1e6 / 8
-
     def __enter__(self) -> Hosts:
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in self.names:

@@ -176,7 +176,8 @@ def run(command: Sequence[str], profile: Path, out: Path) -> None:
     """Do a command in this process; it ends with SystemExit."""
     if command[0] == "call":
         from commlens.base.errors import CommlensError
-        from commlens.cli.refusals import REFUSED, print_error
+        from commlens.cli.exit_codes import REFUSED
+        from commlens.cli.refusals import print_error
 
         try:
             CALLS[command[1]](profile)

@@ -24,7 +24,6 @@ TEXTS = ("title", "show", "text", "try", "reason", "misses")
 FORMATS = ("time", "share", "count", "")
 FIELD = re.compile(r"{(\w+)(?::(\w+))?}")
 SIZE = re.compile(r"\bSIZE\(([\w.]+)\)")
-COMMON_COLUMNS = {"share", "site"}
 
 
 def check(spec: dict[str, Any], views: dict[str, Any]) -> None:

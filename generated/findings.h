@@ -11,7 +11,7 @@ struct FindingRule {
 
 // clang-format off
 inline constexpr FindingRule finding_rules[] = {
-    {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}])~",
+    {R"~({who} {late_ns:time} outside MPI, {others} only {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}])~",
      R"~(WITH outside_mpi AS (
        SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
      whole AS (
@@ -63,7 +63,9 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
                            ELSE late || ' ranks, such as rank ' || first || ',' END || ' spend' END AS who,
        CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
                    ELSE 'the others' END AS others,
-       COALESCE(CASE others WHEN 1 THEN '; it waits for ' ELSE '; they wait for ' END
+       COALESCE('; ' || CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
+                                           || ' waits for '
+                                    ELSE 'the others wait for ' END
                 || CASE late WHEN 1 THEN 'rank ' || first ELSE 'them' END || ' in ' || op
                 || CASE communicator WHEN 'W0.0' THEN '' ELSE ' of ' || communicator END, '') AS place
   FROM both LEFT JOIN named LEFT JOIN work)~"},
@@ -100,7 +102,7 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
  WHERE fit >= 0.9 AND step_ns BETWEEN 0.5 * average AND 1.5 * average
    AND step_ns * members >= 0.5 * (elapsed - average)
  ORDER BY members DESC, fit DESC LIMIT 1)~"},
-    {R"~({last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} {last_ns:time})~",
+    {R"~({last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} only {last_ns:time})~",
      R"~(WITH outside_mpi AS (
        SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
      whole AS (
@@ -317,7 +319,8 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
        bytes / (calls * size) AS block, op.name AS op, CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator,
        NULLIF(sums.callsite, 0) AS site
   FROM run CROSS JOIN sums JOIN op ON op.id = sums.op JOIN family ON family.family = sums.family
- WHERE least_ns * callers >= 0.1 * total AND bytes <= calls * size * 1024
+ WHERE least_ns * callers >= 0.1 * total AND calls > 0 AND bytes <= calls * size * 1024
+   AND NOT EXISTS (SELECT 1 FROM rank WHERE state <> 'finalized')
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(in region {region} {who} {late_ns:time} outside MPI, the others {other_ns:time})~",
      R"~(WITH outside_mpi AS (
@@ -487,7 +490,7 @@ SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns
    AND waits.waiting_ns - 2 * error_ns >= 0.1 * total
    AND lasts.most_ns < (0.5 + 0.5 / lasts.members) * lasts.late_ns
  ORDER BY share DESC LIMIT 1)~"},
-    {R"~(rank {late} {how}[ in region {late_region}]: the others together wait {caused_ns:time} for it, longest in {op}[ on {communicator}], and it waits {own_ns:time} for them[; they wait {passed_ns:time} more for ranks that it delays])~",
+    {R"~(rank {late} {how}[ in region {late_region}]: the other ranks together wait {caused_ns:time} for it, longest in {op}[ on {communicator}]; rank {late} itself waits {own_ns:time} for them[; ranks that it delays cause another {passed_ns:time} of waiting])~",
      R"~(WITH outside_mpi AS (
        SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
      whole AS (

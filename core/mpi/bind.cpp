@@ -160,7 +160,8 @@ void start() noexcept try {
   if (options().text(Option::waiting) == "barrier") {
     add_barriers(with_barrier);
     if (launcher_rank() <= 0)
-      say("COMMLENS_WAITING=barrier: a barrier before each blocking collective makes this another, slower run");
+      say("COMMLENS_WAITING=barrier adds a barrier before each blocking collective: this run is slower, and its timing "
+          "differs");
   }
   if (!prepare()) return;
   for (const auto part : {wrap_p2p, wrap_collective, wrap_neighbor, wrap_rma, wrap_io, wrap_completion, wrap_comm,

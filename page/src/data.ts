@@ -185,9 +185,11 @@ export interface Profile {
 
 const NO_ROWS: Table = { rows: 0, columns: {} };
 
-/** Whether the page can be asked by SQL: it contains the profile, or a server answers. */
+let canQuery = false;
+
+/** Whether the page can be asked by SQL: it contains the profile, or a server answers. Known after unpack(). */
 export function hasQueries(): boolean {
-  return document.getElementById("data-profile") !== null || location.protocol === "http:";
+  return canQuery;
 }
 
 /** Returns a block of the page by its name, decompressed. */
@@ -222,6 +224,7 @@ function column(bytes: Uint8Array, begin: number, rows: number, head: ColumnHead
 export async function unpack(): Promise<Profile> {
   const text = new TextDecoder().decode(await block("head"));
   const { tables: heads, ...facts } = JSON.parse(text) as Head;
+  canQuery = facts.no_sql === "";
   const tables: Record<string, Table> = {};
   for (const [name, table] of Object.entries(heads)) {
     const bytes = await block(name);

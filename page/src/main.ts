@@ -35,7 +35,7 @@ const VIEWS: View[] = [
   ["peers", "Who talks to whom", peers],
   ["regions", "Regions", regions],
   ["callsites", "Call sites", callsites],
-  ["timeline", "Time line", timeline],
+  ["timeline", "Timeline", timeline],
   ["cost", "Cost and limits", cost],
   ["query", "SQL", query],
 ];

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import functools
 import shlex
-import shutil
 import subprocess
 from collections.abc import Sequence
 
 import click
-import pytest
+from tests.needs import need_programs
 
 import output
 from commlens.cli import commands
@@ -21,8 +20,7 @@ COMMANDS = commands()
 
 def shell(name: str, *arguments: str) -> str:
     """Run a shell and return what it prints; it may not complain."""
-    if shutil.which(name) is None:
-        pytest.skip(f"{name} is not installed")
+    need_programs(name, package=name)
     done = subprocess.run(
         [name, *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=120
     )

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 
 import click
 import pytest
+from tests.needs import need_programs
 
 import manual
 import output
@@ -20,8 +20,7 @@ OPTIONS = output.read_toml("spec/options.toml")
 
 def shown(name: str) -> str:
     """Return a page as `man` shows it, in one line; fail if troff has a warning."""
-    if shutil.which("man") is None or shutil.which("groff") is None:
-        pytest.skip("man and groff are not installed")
+    need_programs("man", "groff", package="man-db and groff-base")
     done = subprocess.run(
         ["man", "--warnings", "-E", "UTF-8", "-l", output.ROOT / "generated" / "man" / name],
         env={"PATH": "/usr/bin:/bin", "MANWIDTH": "2000", "MANROFFOPT": "-c", "LC_ALL": "C.UTF-8", "MAN_KEEP_FORMATTING": ""},

@@ -16,7 +16,11 @@ from harness import TRIES, Mpi, Result, commlens
 PROGRAM = "faults_to_find.c"
 
 FAULTS = {
-    "late": (3, 5, r"rank 1 spends .* outside MPI, the others .*; they wait for rank 1 in MPI_Allreduce{}"),
+    "late": (
+        3,
+        5,
+        r"rank 1 spends .* outside MPI, the others only .*; the others wait for rank 1 in MPI_Allreduce{}",
+    ),
     "chain": (
         4,
         1,
@@ -54,7 +58,7 @@ FAULTS = {
     "sender": (
         4,
         40,
-        r"rank 1 sends late: the others together wait .* for it, longest in MPI_Recv, and it waits .* for them",
+        r"rank 1 sends late: the other ranks together wait .* for it, longest in MPI_Recv; rank 1 itself waits .* for them",
     ),
     "polling": (
         3,

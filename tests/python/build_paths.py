@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from build_profile import ProfileBuilder
+from tests.needs import need_programs
 
 from commlens.symbols.elf import build_id
 
@@ -56,7 +57,8 @@ int main(void) {
 
 
 def compiled(folder: Path) -> Path:
-    """Compile the program."""
+    """Compile the program, whose lines addr2line finds."""
+    need_programs("cc", "addr2line", package="gcc and binutils")
     source, binary = folder / "solver.c", folder / "solver"
     source.write_text("\n" + PROGRAM)
     options = ["-g", "-O0", "-pie", "-fPIE", "-Wl,--build-id", "-rdynamic"]

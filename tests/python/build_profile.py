@@ -299,8 +299,8 @@ class ProfileBuilder:
         noncontiguous: int = 0,
         region: int = 0,
     ) -> None:
-        """Add a cell; its shortest and longest call are made up from the average."""
-        average = time_ns // calls
+        """Add a cell; its shortest and longest call are made up from the average. Without calls: of one that never returned."""
+        average = time_ns // max(calls, 1)
         self.cells.append(
             Cell(
                 comm,

@@ -28,7 +28,6 @@ SIZES = (*range(1, 34), 64)
 MANY = 17
 """From here on one call of each kind: the same code, and it takes seconds."""
 Bits = npt.NDArray[np.bool_]
-REDUCING = ("reduce", "allreduce", "reduce_scatter", "reduce_scatter_block")
 COMPOSED = [one for collective in COLLECTIVES for one in compositions(collective)]
 
 

@@ -24,7 +24,7 @@ from commlens.base import owned
 from commlens.base.errors import CommlensError
 from commlens.base.outputs import new
 from commlens.base.users import become
-from commlens.cli.clean import is_left
+from commlens.cli.clean import is_removable
 from commlens.jobs import hang, top
 from commlens.jobs.arenas import Arena, Job, find, find_tool, jobs_of, owners, places, run_tool, unescaped
 from commlens.jobs.history import of_run
@@ -107,12 +107,14 @@ def test_what_cannot_be_read_belongs_to_no_job() -> None:
     assert jobs_of([arena(0, error="x: too short for an arena")]) == []
 
 
-def test_only_what_no_process_can_need_is_left() -> None:
-    assert is_left(arena(0), "n1")
-    assert not is_left(arena(0, liveness="running"), "n1")
-    assert not is_left(arena(0, liveness="unknown"), "n1"), "it may run in a container that cannot be seen"
-    assert not is_left(arena(0, is_of_this_boot=False), "n9"), "it may run on its own machine"
-    assert is_left(arena(0, is_of_this_boot=False), "n1"), "of this machine, before it was started again"
+def test_only_what_no_process_can_need_is_removable() -> None:
+    assert is_removable(arena(0), "n1")
+    assert not is_removable(arena(0, liveness="running"), "n1")
+    assert not is_removable(arena(0, liveness="unknown"), "n1"), (
+        "it may run in a container that cannot be seen"
+    )
+    assert not is_removable(arena(0, is_of_this_boot=False), "n9"), "it may run on its own machine"
+    assert is_removable(arena(0, is_of_this_boot=False), "n1"), "of this machine, before it was started again"
 
 
 def test_places_and_what_is_in_them(tmp_path: Path) -> None:
@@ -342,7 +344,7 @@ def test_a_tool_that_the_user_stops_is_not_waited_for(
     tool_in(tmp_path, 'echo $$ >"$0.pid"; kill -STOP $$', monkeypatch)
     monkeypatch.setattr("commlens.base.users.has_become", lambda: True)
     monkeypatch.setattr("commlens.base.users.PATIENCE_S", 5)
-    with pytest.raises(CommlensError, match="commlens-arena was not done after 5 s"):
+    with pytest.raises(CommlensError, match="commlens-arena did not finish within 5 s"):
         run_tool(["list"], [])
     assert not Path("/proc", (tmp_path / "commlens-arena.pid").read_text().strip()).exists()
 

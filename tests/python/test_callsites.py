@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from build_profile import ProfileBuilder
 from conftest import Run
+from tests.needs import need_programs
 
 from commlens.symbols.elf import build_id, inside_functions
-
-needs_compiler = pytest.mark.skipif(
-    shutil.which("cc") is None or shutil.which("addr2line") is None, reason="needs cc and addr2line"
-)
 
 PROGRAM = """\
 #define _GNU_SOURCE
@@ -37,6 +33,7 @@ int main(void) { halo_exchange(); return 0; }
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """Return a program with a build id, and the return address of the call in its line 11."""
+    need_programs("cc", "addr2line", package="gcc and binutils")
     folder = tmp_path_factory.mktemp("module")
     source, binary = folder / "solver.c", folder / "solver"
     source.write_text("\n" + PROGRAM)
@@ -60,7 +57,6 @@ def shown(run: Run, path: Path) -> str:
     return str(result.stdout.rstrip("\n").splitlines()[-1].strip())
 
 
-@needs_compiler
 def test_a_module_that_is_the_same_is_resolved(module: tuple[Path, int], tmp_path: Path, run: Run) -> None:
     binary, offset = module
     notes = subprocess.run(["readelf", "-n", str(binary)], capture_output=True, text=True, check=True).stdout
@@ -69,7 +65,6 @@ def test_a_module_that_is_the_same_is_resolved(module: tuple[Path, int], tmp_pat
     assert shown(run, path) == "halo_exchange solver.c:11"
 
 
-@needs_compiler
 def test_a_function_is_named_only_where_its_symbol_covers_the_call(
     module: tuple[Path, int], tmp_path: Path, run: Run
 ) -> None:
@@ -85,7 +80,6 @@ def test_a_function_is_named_only_where_its_symbol_covers_the_call(
         assert shown(run, path) == expected
 
 
-@needs_compiler
 @pytest.mark.parametrize("identity", ["", "00ff00ff"])
 def test_a_module_that_is_not_surely_the_same_is_not(
     module: tuple[Path, int], tmp_path: Path, run: Run, identity: str
@@ -94,7 +88,6 @@ def test_a_module_that_is_not_surely_the_same_is_not(
     assert shown(run, profile(tmp_path / "x.db", str(binary), identity, offset)) == f"solver+0x{offset:x}"
 
 
-@needs_compiler
 def test_without_addr2line_the_stored_place_is_shown(
     module: tuple[Path, int], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ import pytest
 from build_profile import ProfileBuilder
 from conftest import MS, Run, small_builder
 from rich.cells import cell_len
+from tests.needs import need_modules
 
 from commlens.charts import bars, figures, points, spread, terminal
 from commlens.charts.files import Chart
@@ -322,7 +323,7 @@ class Tags(HTMLParser):
 def test_every_kind_is_drawn_in_every_format_twice_the_same(
     run: Run, runs: list[Path], hostile: Path, tmp_path: Path, kind: str
 ) -> None:
-    pytest.importorskip("matplotlib")
+    need_modules("matplotlib")
     profiles = [hostile] if kind in ("operations", "sizes") else runs
     contents = []
     for folder in (tmp_path / "a", tmp_path / "b"):
@@ -352,7 +353,7 @@ def test_every_kind_is_drawn_in_every_format_twice_the_same(
 
 
 def test_hostile_names_are_text_in_files(run: Run, hostile: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    need_modules("matplotlib")
     names = [tmp_path / f"chart.{ending}" for ending in ("svg", "html")]
     run("chart", "operations", hostile, "--top", 0, *(word for name in names for word in ("--to", name)))
     svg, page = (name.read_text(encoding="utf-8") for name in names)
@@ -372,7 +373,7 @@ def test_hostile_names_are_text_in_files(run: Run, hostile: Path, tmp_path: Path
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [*KINDS, "one bar", "one box"])
 def test_labels_are_within_the_picture_and_do_not_overlap(runs: list[Path], hostile: Path, kind: str) -> None:
-    pytest.importorskip("matplotlib")
+    need_modules("matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.text import Text
 

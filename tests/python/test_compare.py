@@ -135,7 +135,8 @@ def test_three_against_three_claim_nothing_and_say_how_many_would_do() -> None:
     result = compare_made_up(1, 3, RowKey(2, "", "MPI_Isend", 8))
     assert not any(row.is_significant for row in result.rows)
     assert result.statement().startswith(
-        "3 against 3 runs have no 95 % interval and cannot show that a time changed; at least 4 against 4 can"
+        "3 runs in A and 3 in B are too few to show that a time changed: at least 4 on each side are needed, and 6 on each "
+        "side to show a change in one of 14 rows"
     )
 
 
@@ -145,7 +146,7 @@ def test_three_runs_on_one_side_claim_nothing() -> None:
     result = compare(before, [run_data(generator, RowKey(2, "", "MPI_Isend", 8)) for _ in range(10)])
     assert not any(row.is_significant for row in result.rows)
     assert result.statement().startswith(
-        "3 against 10 runs have no 95 % interval and cannot show that a time changed; at least 4 against 4 can"
+        "3 runs in A and 10 in B are too few to show that a time changed: at least 4 on each side are needed"
     )
 
 
@@ -275,7 +276,11 @@ def test_so_many_runs_that_one_row_can_be_found_suffice_for_a_condition_on_times
     """With 11 rows: 2 / C(12, 6) * 11 = 0.024, but 2 / C(10, 5) * 11 = 0.087."""
     result = run("compare", *[small] * 6, "--", *[small] * 6, "--fail-if", "time > 5%")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert run("compare", *[small] * 5, "--", *[small] * 5, "--fail-if", "time > 5%").exit_code == 4
+    few = run("compare", *[small] * 5, "--", *[small] * 5, "--fail-if", "time > 5%")
+    assert few.exit_code == 4
+    assert few.stdout.splitlines()[1] == (
+        "5 against 5 runs, 11 times tested; 6 on each side could show a change of a single row"
+    )
 
 
 def test_ten_slower_runs_fail_and_the_sentence_splits_the_change(tmp_path: Path, run: Run) -> None:
@@ -327,7 +332,7 @@ def test_nothing_to_say_is_said(small: Path, run: Run) -> None:
 
 def test_the_interval_is_a_column_if_there_is_one(small: Path, run: Run) -> None:
     lines = run("compare", small, small).stdout.splitlines()
-    assert lines[1].startswith("1 against 1 runs have no 95 % interval and cannot show")
+    assert lines[1].startswith("1 run in A and 1 in B are too few to show that a time changed: at least 4 on")
     assert lines[3].split()[-3:] == ["change", "slowest", "claim"]
     lines = run("compare", *[small] * 4, "--", *[small] * 4).stdout.splitlines()
     assert lines[3].split()[-5:] == ["95", "%", "interval", "slowest", "claim"]

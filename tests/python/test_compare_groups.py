@@ -20,7 +20,7 @@ from test_compare import run_data
 from commlens.base.errors import CommlensError
 from commlens.compare.groups import Group, Grouped, compare_groups, group_runs
 from commlens.compare.groups_text import draw, headlines, statement
-from commlens.compare.read import RowKey
+from commlens.compare.read import Counts, RowKey
 
 ROOT = Path(__file__).parents[2]
 SLOW = RowKey(2, "", "MPI_Isend", 8)
@@ -240,3 +240,80 @@ def test_values_that_are_numbers_are_in_their_order() -> None:
         one.facts["m"] = str(i)
     with pytest.raises(CommlensError, match="27 values, more than the 26 that a table can show"):
         group_runs(many, "m")
+
+
+def with_an_open_call(path: Path, alg: str) -> Path:
+    """Write a run that was killed in its only MPI_Allreduce: a row with time, but without calls."""
+    build = ProfileBuilder(ranks=4)
+    build.count(1, "MPI_Barrier", 0, 1, MS)
+    build.count(1, "MPI_Allreduce", 0, 1, 5 * MS)
+    build.cells[-1].calls = 0
+    build.settings = [("label", "alg", alg, 4)]
+    return build.write(path)
+
+
+def test_a_row_without_calls_in_all_configurations_is_shown(tmp_path: Path, run: Run) -> None:
+    paths = [with_an_open_call(tmp_path / f"{alg}.db", alg) for alg in "xyz"]
+    result = run("compare", *paths, "--by", "alg")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "MPI_Allreduce 0 B 5.00 ms 5.00 ms 5.00 ms" in lines
+
+
+def test_a_row_of_zeros_is_left_out() -> None:
+    generator = np.random.default_rng(1)
+    groups = [Group(letter, letter, [run_data(generator)]) for letter in "ABC"]
+    for group in groups:
+        group.runs[0].rows[SLOW] = Counts(0, 0, 0, 0, None)
+    result = compare_groups("alg", groups)
+    assert len(result.rows) == 11
+    assert ("S0.0", "MPI_Isend") not in [(row.family, row.operation) for row in result.rows]
+
+
+def test_the_two_largest_configurations_decide_whether_a_pair_can_be_shown() -> None:
+    generator = np.random.default_rng(1)
+
+    def result(*sizes: int) -> Grouped:
+        groups = [
+            Group(letter, letter, [run_data(generator) for _ in range(size)])
+            for letter, size in zip("ABC", sizes)
+        ]
+        return compare_groups("alg", groups)
+
+    assert statement(result(3, 10, 10)) == "3 configurations, 3 to 10 runs each, 42 pairs of times tested"
+    assert "can be shown with 7 runs" in statement(result(3, 3, 100))
+
+
+def halves(path: Path, alg: str, before: int) -> Path:
+    """Write a run with two halves whose names and calls depend on the number of communicators before them."""
+    build = ProfileBuilder(ranks=4)
+    build.sites[1] = ("/opt/app/x", "", 0x100)
+    made = {"parent": 1, "creator": "MPI_Comm_split", "callsite": 1, "family": 2}
+    for leader in (0, 2):
+        comm = build.comm(f"s{leader}.{before}", [leader, leader + 1], created_ns=MS, **made)
+        build.count(comm, "MPI_Bcast", leader, 7 + leader, 10 * MS, size=8, sent=64)
+    build.settings = [("label", "alg", alg, 4)]
+    return build.write(path)
+
+
+@pytest.mark.parametrize("algorithms", ["zy", "zyx"])
+def test_names_of_communicators_are_those_of_the_first_profile_of_the_command_line(
+    tmp_path: Path, run: Run, algorithms: str
+) -> None:
+    """The runs of the first profile are the last configuration."""
+    paths = [halves(tmp_path / f"{alg}.db", alg, i + 1) for i, alg in enumerate(algorithms)]
+    result = run("compare", *paths, "--by", "alg", "--comm", "s2.1", "--format", "json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = json.loads(result.stdout)["rows"]
+    rows = [row for row in found if row["operation"] == "MPI_Bcast"]
+    assert {row["family"] for row in rows} == {"s2.1"}
+    counts = [row[name] for row in rows for name in ("calls", "calls_a", "calls_b") if name in row]
+    assert counts == [9] * len(algorithms)
+    wrong = run("compare", *paths, "--by", "alg", "--comm", f"s2.{len(algorithms)}")
+    assert wrong.exit_code == 2
+
+
+def test_the_end_of_the_runs_of_each_configuration_is_a_line(tmp_path: Path, run: Run) -> None:
+    paths = [fft(tmp_path, alg, 10, ranks=ranks) for alg, ranks in zip("abc", (4, 4, 8))]
+    output = run("compare", *paths, "--by", "alg").stdout
+    assert "\nruns differ: ranks A 4, B 4, C 8\n" in output

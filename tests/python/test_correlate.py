@@ -19,6 +19,7 @@ from scipy import special, stats
 
 from commlens.compare import coefficients
 from commlens.compare.correlate import Source, correlate
+from commlens.compare.correlate_text import headline
 from commlens.compare.read import RowKey, RunHead, read_run
 from commlens.compare.times import GroupKey, GroupTime, read_groups
 from commlens.profile import open_profile
@@ -161,7 +162,7 @@ def test_every_row_has_the_times_of_its_cells(run: Run, runs: list[Path], by: st
             assert row[f"{name}_per_second"] == pytest.approx(np.polyfit(y, values, 1)[0] / MS)
 
 
-def test_the_row_that_goes_with_the_run_time_is_first_and_named(run: Run, runs: list[Path]) -> None:
+def test_the_row_that_correlates_with_the_run_time_is_first_and_named(run: Run, runs: list[Path]) -> None:
     result = run("correlate", *runs)
     lines = result.stdout.splitlines()
     assert lines[0] == (
@@ -172,6 +173,48 @@ def test_the_row_that_goes_with_the_run_time_is_first_and_named(run: Run, runs: 
     assert lines[4].startswith("all operations ")
     assert lines[5].startswith("MPI_Allreduce on W0.0 ") and lines[5].endswith("  rises")
     assert result.exit_code == 0
+
+
+def test_the_headline_has_no_time_per_second_of_the_other_sign_than_spearmans_coefficient(
+    run: Run, tmp_path: Path
+) -> None:
+    """The times rise with the run time in nine of ten runs; in the run that takes far longest there is none."""
+    paths = []
+    for i in range(10):
+        build = ProfileBuilder(ranks=2)
+        build.meta["elapsed_ns"] = str((1000 + (i if i < 9 else 5000)) * MS)
+        build.count(1, "MPI_Allreduce", 0, 10, (10 + i if i < 9 else 1) * MS, size=8)
+        paths.append(build.write(tmp_path / f"{i}.db"))
+    (row,) = document(run, *paths)["rows"]
+    assert (row["slowest_spearman"] > 0, row["slowest_per_second"] < 0) == (True, True)
+    text = run("correlate", *paths[:9]).stdout.splitlines()[0]
+    assert text.endswith("; in a run that takes 1 s longer its slowest rank spends 1.00 s more there")
+    result = correlate(made_up_sources(), ("op",))
+    assert headline(result).startswith("MPI_Bcast rises with the run time: Spearman +0.")
+    assert headline(result).endswith(")")
+
+
+def made_up_sources() -> list[Source]:
+    """Return 19 runs whose time in MPI_Bcast rises with the run time, but not in the one that takes far longest."""
+    key = GroupKey(None, None, "MPI_Bcast", None, None)
+    values = [(100 + i, 100 + i) for i in range(18)] + [(10**6, 1)]
+    return [
+        Source(RunHead("made up", {}, {}, elapsed, {}), {key: GroupTime(time, time)}, GroupTime(time, time))
+        for elapsed, time in values
+    ]
+
+
+def test_runs_that_did_not_finalize_are_named(run: Run, tmp_path: Path) -> None:
+    built = builders()
+    built[2].states = {1: "SIGKILL", 3: "SIGKILL"}
+    paths = write(built, tmp_path)
+    output = run("correlate", *paths).stdout
+    assert (
+        "1 of 7 runs did not call MPI_Finalize on all ranks, so its run time ends at the last sign of life: "
+        f"{paths[2]}\n" in output
+    )
+    assert document(run, *paths)["unfinished"] == [str(paths[2])]
+    assert "MPI_Finalize" not in run("correlate", *paths[:2], *paths[3:]).stdout
 
 
 def test_a_run_without_a_row_counts_with_0_and_an_operation_of_one_run_suffices(
@@ -281,11 +324,11 @@ def test_runs_without_a_relation_show_nothing_in_95_of_100_tries() -> None:
     [
         (
             3,
-            "3 runs cannot show that a time goes with the run time; at least 5 can, and 6 for one of 10 rows",
+            "3 runs cannot show a correlation with the run time; at least 5 can, and 6 for one of 10 rows",
         ),
         (
             4,
-            "4 runs cannot show that a time goes with the run time; at least 5 can, and 6 for one of 10 rows",
+            "4 runs cannot show a correlation with the run time; at least 5 can, and 6 for one of 10 rows",
         ),
         (5, "5 runs, 10 rows tested; 6 runs could find a single row"),
         (6, "6 runs, 10 rows tested"),
@@ -296,7 +339,7 @@ def test_too_few_runs_claim_nothing_and_say_how_many_would_do(
 ) -> None:
     lines = run("correlate", *runs[:count]).stdout.splitlines()
     assert lines[1] == sentence
-    assert lines[0].startswith("no time is shown") == (count < 6)
+    assert lines[0].startswith("no row correlates significantly") == (count < 6)
     assert lines[5].endswith("  ?" if count < 5 else "  rises" if count == 6 else "0.17")
     assert ("95 % interval" in lines[3]) == (count > 3)
 
@@ -310,14 +353,16 @@ def test_two_runs_are_refused(run: Run, runs: list[Path], count: int) -> None:
 
 def test_runs_of_the_same_time_have_no_correlation(run: Run, small: Path) -> None:
     result = run("correlate", *[small] * 5)
-    message = "commlens: all runs took the same time: nothing can go with it\n"
+    message = "commlens: all runs took the same time: there is nothing to correlate\n"
     assert (result.exit_code, result.stderr) == (2, message)
 
 
 def test_a_selection_without_rows_is_an_empty_table(run: Run, runs: list[Path]) -> None:
     result = run("correlate", *runs, "--size", "1M:")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("no time is shown to go with the run time\n7 runs, 0 rows tested\n")
+    assert result.stdout.startswith(
+        "no row correlates significantly with the run time\n7 runs, 0 rows tested\n"
+    )
     titles, *rows = csv.reader(
         io.StringIO(run("correlate", *runs, "--size", "1M:", "--format", "csv").stdout)
     )

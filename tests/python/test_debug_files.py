@@ -12,14 +12,11 @@ import pytest
 from build_paths import compiled, recorded
 from build_profile import ProfileBuilder
 from conftest import MS, Run
+from tests.needs import need_programs
 
 from commlens.symbols import debug_files
 from commlens.symbols.elf import build_id, debug_link, has_line_numbers
 
-pytestmark = pytest.mark.skipif(
-    any(shutil.which(tool) is None for tool in ("cc", "addr2line", "objcopy")),
-    reason="needs cc, addr2line and objcopy",
-)
 LABEL = "exchange solver.c:20"
 WITHOUT_LINE = "exchange in solver"  # the program exports its functions
 
@@ -27,6 +24,7 @@ WITHOUT_LINE = "exchange in solver"  # the program exports its functions
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """Return the program, and the return address of a call in it."""
+    need_programs("objcopy", package="binutils")
     solver = compiled(tmp_path_factory.mktemp("whole"))
     return solver, recorded(solver)[0][1][-1]
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,8 @@ from conftest import MS, Run
 
 import commlens.export
 
-pytestmark = [
-    pytest.mark.skipif(
-        shutil.which("cc") is None or shutil.which("addr2line") is None, reason="needs cc and addr2line"
-    ),
-    # Warnings of these packages about each other.
-    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
-]
+# Warnings of these packages about each other.
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
 RANKS = 2
 SETUP = [("main", "setup", name) for name in ("exchange", "exchange", "exchange", "hypre_MPI_Isend")]

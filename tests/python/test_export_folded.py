@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -13,10 +12,6 @@ import pytest
 from build_paths import add_path, compiled, recorded
 from build_profile import ProfileBuilder
 from conftest import MS, Run
-
-needs_compiler = pytest.mark.skipif(
-    shutil.which("cc") is None or shutil.which("addr2line") is None, reason="needs cc and addr2line"
-)
 
 
 def folded(run: Run, profile: Path, output: Path, *options: str) -> dict[str, int]:
@@ -28,7 +23,6 @@ def folded(run: Run, profile: Path, output: Path, *options: str) -> dict[str, in
     return {stack: int(time_ns) for stack, time_ns in lines}
 
 
-@needs_compiler
 def test_stacks_are_the_paths_of_the_program(run: Run, tmp_path: Path) -> None:
     solver = compiled(tmp_path)
     build = ProfileBuilder(ranks=2)

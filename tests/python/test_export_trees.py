@@ -19,7 +19,7 @@ from test_shards import split
 
 import commlens.export
 from commlens.base.errors import CommlensError
-from commlens.cli.refusals import INCOMPLETE
+from commlens.cli.exit_codes import INCOMPLETE
 
 # Warnings of these packages about each other.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")

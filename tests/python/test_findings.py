@@ -53,26 +53,26 @@ def waiting(*seconds: float, op: str = "MPI_Allreduce") -> ProfileBuilder:
 
 def test_a_rank_that_is_late_is_named_with_the_call_in_which_the_others_wait(tmp_path: Path) -> None:
     assert texts_of(waiting(4, 4, 0, 4), tmp_path) == [
-        "rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 2 in MPI_Allreduce at solver+0x1234"
+        "rank 2 spends 10.0 s outside MPI, the others only 6.00 s; the others wait for rank 2 in MPI_Allreduce at solver+0x1234"
     ]
 
 
 def test_two_late_ranks_are_both_named(tmp_path: Path) -> None:
     assert texts_of(waiting(0, 4, 4, 4, 1, 4), tmp_path) == [
-        "ranks 0, 4 spend 9.50 s outside MPI, the others 6.00 s; they wait for them in MPI_Allreduce at solver+0x1234"
+        "ranks 0, 4 spend 9.50 s outside MPI, the others only 6.00 s; the others wait for them in MPI_Allreduce at solver+0x1234"
     ]
 
 
 def test_with_two_ranks_the_other_one_waits(tmp_path: Path) -> None:
     assert texts_of(waiting(4, 0), tmp_path) == [
-        "rank 1 spends 10.0 s outside MPI, rank 0 6.00 s; it waits for rank 1 in MPI_Allreduce at solver+0x1234"
+        "rank 1 spends 10.0 s outside MPI, rank 0 only 6.00 s; rank 0 waits for rank 1 in MPI_Allreduce at solver+0x1234"
     ]
 
 
 def test_many_late_ranks_are_counted(tmp_path: Path) -> None:
     (text,) = texts_of(waiting(*[0] * 5, *[4] * 15), tmp_path)
     assert text.startswith(
-        "5 ranks, such as rank 0, spend 10.0 s outside MPI, the others 6.00 s; they wait for them"
+        "5 ranks, such as rank 0, spend 10.0 s outside MPI, the others only 6.00 s; the others wait for them"
     )
 
 
@@ -83,7 +83,7 @@ def test_the_call_in_which_the_others_wait_longest_is_named(tmp_path: Path) -> N
         build.count(some, "MPI_Barrier", rank, 9, 0 if rank == 2 else 5 * SECOND)
     build.count(1, "MPI_Bcast", 3, 9, 5 * SECOND)
     assert texts_of(build, tmp_path) == [
-        "rank 2 spends 10.0 s outside MPI, the others 4.00 s; they wait for rank 2 in MPI_Barrier of s0.1"
+        "rank 2 spends 10.0 s outside MPI, the others only 4.00 s; the others wait for rank 2 in MPI_Barrier of s0.1"
     ]
 
 
@@ -94,7 +94,7 @@ def test_ranks_that_never_meet_do_not_wait_for_each_other(tmp_path: Path) -> Non
         for rank in (first, first + 1):
             build.count(half, "MPI_Isend", rank, 100, seconds * SECOND, size=4096)
             build.count(1, "MPI_Comm_rank", rank, 1, 100)
-    assert texts_of(build, tmp_path) == ["ranks 2, 3 spend 10.0 s outside MPI, the others 6.00 s"]
+    assert texts_of(build, tmp_path) == ["ranks 2, 3 spend 10.0 s outside MPI, the others only 6.00 s"]
 
 
 def test_the_evidence_of_a_late_rank_is_what_arithmetic_gives(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def uneven(last_s: float, others_s: float) -> ProfileBuilder:
 
 def test_a_member_that_always_comes_last_in_one_communicator_is_named(tmp_path: Path) -> None:
     assert texts_of(uneven(0.5, 4), tmp_path) == [
-        "rank 1 arrives last in MPI_Barrier on s1.1: the other members spend 4.00 s in it on average, rank 1 500 ms"
+        "rank 1 arrives last in MPI_Barrier on s1.1: the other members spend 4.00 s in it on average, rank 1 only 500 ms"
     ]
 
 
@@ -353,7 +353,7 @@ def test_threads_killed_ranks_and_short_runs_have_no_late_rank(
 def test_the_report_begins_with_the_findings(run: Run, tmp_path: Path) -> None:
     lines = run("report", waiting(4, 4, 0, 4).write(tmp_path / "late.db")).stdout.splitlines()
     assert lines[:4] == [
-        "finding       rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 2 in MPI_Allreduce at solver+0x1234",
+        "finding       rank 2 spends 10.0 s outside MPI, the others only 6.00 s; the others wait for rank 2 in MPI_Allreduce at solver+0x1234",
         "              'commlens explain' shows the evidence, and what to try",
         "",
         "where         4 ranks on 1 node: node0",
@@ -366,7 +366,7 @@ def test_a_report_without_findings_begins_with_the_run(run: Run, small: Path) ->
 
 def test_explain_shows_evidence_advice_and_rule(run: Run, tmp_path: Path) -> None:
     assert run("explain", waiting(4, 4, 0, 4).write(tmp_path / "late.db")).stdout == (
-        "1. rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 2 in MPI_Allreduce at solver+0x1234\n"
+        "1. rank 2 spends 10.0 s outside MPI, the others only 6.00 s; the others wait for rank 2 in MPI_Allreduce at solver+0x1234\n"
         "   late ranks                                          1\n"
         "   their time outside MPI, on average                  10.0 s\n"
         "   time outside MPI of the others, on average          6.00 s\n"

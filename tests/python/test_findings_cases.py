@@ -87,7 +87,7 @@ CASES = {
     ),
     "an imbalanced rank": (
         waiting(4, 4, 0, 4),
-        "rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 2 in MPI_Allreduce at solver+0x1234",
+        "rank 2 spends 10.0 s outside MPI, the others only 6.00 s; the others wait for rank 2 in MPI_Allreduce at solver+0x1234",
     ),
     "tiny messages": (
         tiny(),
@@ -100,7 +100,7 @@ CASES = {
     ),
     "a late root": (
         waiting(0, 4, 4, 4, op="MPI_Bcast"),
-        "rank 0 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 0 in MPI_Bcast at solver+0x1234",
+        "rank 0 spends 10.0 s outside MPI, the others only 6.00 s; the others wait for rank 0 in MPI_Bcast at solver+0x1234",
     ),
     "too many communicators": (
         communicators(),
@@ -112,7 +112,7 @@ CASES = {
     ),
     "one slow node": (
         one_node_of_two(),
-        "the 4 ranks of node1 spend 10.0 s outside MPI, the others 6.00 s; they wait for them in MPI_Allreduce at "
+        "the 4 ranks of node1 spend 10.0 s outside MPI, the others only 6.00 s; the others wait for them in MPI_Allreduce at "
         "solver+0x1234",
     ),
     "all-to-all on too many ranks": (
@@ -172,6 +172,18 @@ def test_a_rule_applies_from_its_threshold_on(
     build: ProfileBuilder, found: list[str], tmp_path: Path
 ) -> None:
     assert rules_of(build, tmp_path) == found
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_job_that_hangs_in_its_first_exchange_does_not_exchange_small_blocks(
+    calls: int, tmp_path: Path
+) -> None:
+    """A call that never returned has time, but neither a count nor bytes."""
+    build = program(32)
+    for rank in range(32):
+        build.count(1, "MPI_Alltoallv", rank, calls, 9 * SECOND, None, 0, 0, callsite=1)
+        build.states[rank] = "SIGTERM"
+    assert "small_all_to_all" not in rules_of(build, tmp_path)
 
 
 def test_ranks_of_one_node_are_named_one_by_one_where_others_of_it_are_not_late(tmp_path: Path) -> None:

@@ -72,8 +72,8 @@ def test_a_late_sender_is_named_with_its_time_procedure_and_region(tmp_path: Pat
     build = exchange([2, 2, 0, 2], {2: 6}, regions={2: "pack"})
     (finding,) = findings(build, tmp_path)
     assert finding.text == (
-        "rank 2 sends late in region pack: the others together wait 6.00 s for it, longest in MPI_Recv, and it waits 0 ns "
-        "for them"
+        "rank 2 sends late in region pack: the other ranks together wait 6.00 s for it, longest in MPI_Recv; "
+        "rank 2 itself waits 0 ns for them"
     )
     assert finding.share == pytest.approx(6 / 40)
     assert finding.rule.show == "waiting"
@@ -99,7 +99,9 @@ def test_a_late_sender_is_named_with_its_time_procedure_and_region(tmp_path: Pat
 )
 def test_the_sentence_says_which_side_is_late(op: str, how: str, tmp_path: Path) -> None:
     (finding,) = findings(late_sender(op=op), tmp_path)
-    assert finding.text.startswith(f"rank 2 {how}: the others together wait 6.00 s for it, longest in {op}")
+    assert finding.text.startswith(
+        f"rank 2 {how}: the other ranks together wait 6.00 s for it, longest in {op}"
+    )
 
 
 def test_the_time_of_all_calls_is_estimated_from_the_samples(tmp_path: Path) -> None:
@@ -112,8 +114,8 @@ def test_a_chain_is_named_by_its_beginning_with_the_delay_that_it_passes_on(tmp_
     """Each rank waits for the one before it; the delay is that of rank 0."""
     (finding,) = findings(exchange([0, 2, 2, 2], {0: 2, 1: 2, 2: 2}), tmp_path)
     assert finding.text == (
-        "rank 0 sends late: the others together wait 2.00 s for it, longest in MPI_Recv, and it waits 0 ns for them; they "
-        "wait 4.00 s more for ranks that it delays"
+        "rank 0 sends late: the other ranks together wait 2.00 s for it, longest in MPI_Recv; rank 0 itself waits 0 ns "
+        "for them; ranks that it delays cause another 4.00 s of waiting"
     )
     assert finding.share == pytest.approx(6 / 40)
 

@@ -41,7 +41,7 @@ def test_late_ranks_name_the_region_in_which_they_are_late(tmp_path: Path) -> No
         build.spend(forces, rank, 100, nested)
     (text,) = texts_of(build, tmp_path)
     assert text.endswith(
-        "they wait for rank 2 in MPI_Allreduce at solver+0x1234; the difference arises in region step/forces"
+        "the others wait for rank 2 in MPI_Allreduce at solver+0x1234; the difference arises in region step/forces"
     )
 
 

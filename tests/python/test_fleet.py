@@ -260,6 +260,32 @@ def test_other_programs_get_the_files_that_count(years: dict[str, Path], run: Ru
     assert (done.exit_code, "no table jobs; there are job, node," in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("share",), "a question"),
+        (("--query", "SELECT 1"), "--query"),
+        (("--alert", "rules.toml"), "--alert"),
+        (("--html", "fleet.html"), "--html"),
+    ],
+)
+def test_files_and_another_answer_are_refused(
+    years: dict[str, Path], run: Run, arguments: tuple[str, ...], name: str
+) -> None:
+    done = run("fleet", years["year"], "--files", "job", *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"{name} and --files are different answers: use one of them" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("--query", "SELECT 1"), ("--files", "job")])
+def test_sql_without_a_question_is_refused(
+    years: dict[str, Path], run: Run, arguments: tuple[str, ...]
+) -> None:
+    done = run("fleet", years["year"], "--sql", *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--sql prints the view of a question: name one" in done.stderr
+
+
 def test_a_year_whose_last_batch_is_full_is_made_up(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from build_profile import ProfileBuilder
 from conftest import Run, marked_builder, small_builder
-from fleet_cases import builder, content, doubled, rows_of, write_jobs
+from fleet_cases import answers, builder, content, doubled, rows_of, write_jobs
 
 from commlens.fleet import dataset as dataset_module
 from commlens.fleet._dataset import CODES, TABLES, Code
@@ -372,6 +372,64 @@ def test_jobs_of_the_batch_system_go_in_once(tmp_path: Path, run: Run) -> None:
     rows = {row["job_id"]: row for row in rows_of(tmp_path / "set", "batch_job")}
     assert (rows["1000"]["cpu_ns"], rows["1000"]["tasks"]) == (40 * 10**9, 4)
     assert (rows["2000"]["state"], rows["2000"]["start"], rows["2000"]["cpu_ns"]) == ("CANCELLED", None, 0)
+
+
+def account(path: Path, *lines: str) -> Path:
+    """Write jobs of the batch system: job id, cluster, state and start of each."""
+    path.write_text("\n".join(["JobID|Cluster|State|Start", *lines, ""]), encoding="utf-8")
+    return path
+
+
+def test_the_name_that_the_user_gives_a_cluster_is_that_of_its_accounting(tmp_path: Path, run: Run) -> None:
+    """The batch system has its own name for the cluster: with it, no job would match a profile."""
+    builder(0).write(tmp_path / "job.db")
+    jobs = account(tmp_path / "jobs.txt", "1000|slurm|COMPLETED|2026-01-01T00:00:00")
+    command = ("ingest", "--into", tmp_path / "set", "--accounting", jobs)
+    done = run(*command, tmp_path / "job.db", "--cluster", "mare")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert [row["cluster"] for row in rows_of(tmp_path / "set", "batch_job")] == ["mare"]
+    assert answers(tmp_path / "set", "missing") == []
+    # Without --cluster, the column names it.
+    assert run(*command).stderr == (
+        "commlens: the dataset has no profile of cluster slurm, but of mare: question missing matches equal names only; "
+        "use the same --cluster for the profiles and for --accounting\n"
+    )
+    assert {row["cluster"] for row in rows_of(tmp_path / "set", "batch_job")} == {"mare", "slurm"}
+
+
+def test_accounting_before_the_first_profile_is_no_mistake(tmp_path: Path, run: Run) -> None:
+    jobs = account(tmp_path / "jobs.txt", "1|slurm|COMPLETED|2026-01-01T00:00:00")
+    done = run("ingest", "--accounting", jobs, "--into", tmp_path / "set")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+def test_one_name_for_several_clusters_is_refused(tmp_path: Path, run: Run) -> None:
+    """Two of their jobs may have the same id."""
+    lines = [f"1|{name}|COMPLETED|2026-01-01T00:00:00" for name in ("a", "b")]
+    jobs = account(tmp_path / "jobs.txt", *lines)
+    done = run("ingest", "--accounting", jobs, "--into", tmp_path / "set", "--cluster", "mare")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        f"commlens: {jobs}: has jobs of 2 clusters (a, b), and --cluster mare names one: write one file per cluster "
+        "with sacct --clusters=NAME\n",
+    )
+    assert run("ingest", "--accounting", jobs, "--into", tmp_path / "set").exit_code == 0
+    assert {row["cluster"] for row in rows_of(tmp_path / "set", "batch_job")} == {"a", "b"}
+
+
+def test_a_job_of_the_batch_system_goes_in_when_it_has_ended(tmp_path: Path, run: Run) -> None:
+    """A row never changes: one of a running job would stay."""
+    states = ("PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING")
+    first = [f"{i}|c|{state}|Unknown" for i, state in enumerate(states)]
+    command = ("ingest", "--into", tmp_path / "set", "--accounting")
+    done = run(*command, account(tmp_path / "jobs.txt", *first))
+    assert done.stdout.splitlines()[0] == "0 new jobs of the batch system; skipped 5 jobs not ended yet"
+    assert rows_of(tmp_path / "set", "batch_job") == []
+    later = [f"{i}|c|COMPLETED|2026-01-01T00:00:00" for i in range(5)]
+    assert run(*command, account(tmp_path / "jobs.txt", *later)).stdout.startswith(
+        "5 new jobs of the batch system\n"
+    )
+    assert [row["state"] for row in rows_of(tmp_path / "set", "batch_job")] == ["COMPLETED"] * 5
 
 
 def test_profiles_that_appear_in_a_folder_are_read_until_the_command_is_ended(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,10 +20,12 @@ import numpy as np
 import pytest
 from conftest import Run as Command
 from scipy import stats
+from tests.needs import need_modules
 
 from commlens.base.errors import CommlensError
+from commlens.compare.statistics import adjusted
 from commlens.overhead import legs, measure, raw
-from commlens.overhead.estimate import costs, estimate, hodges_lehmann, signed_rank_p, tail
+from commlens.overhead.estimate import corrected, costs, estimate, hodges_lehmann, signed_rank_p, tail
 from commlens.overhead.legs import BASELINE, HERE, Tool, parse_tool, parse_wrapper, split
 from commlens.overhead.measure import Run, Times, summarize
 
@@ -268,7 +271,7 @@ def test_what_was_kept_says_the_same_again(run: Command) -> None:
 
 @pytest.mark.long
 def test_charts_hold_what_was_found(run: Command) -> None:
-    pytest.importorskip("matplotlib")
+    need_modules("matplotlib")
     names = ("o.svg", "o.png", "o.html")
     outputs = [word for name in names for word in ("--to", name)]
     done = run("overhead", "--runs", 6, *outputs, "--tool", f"t=libtool.so,COST={COST}", *LAUNCH)
@@ -552,3 +555,32 @@ def test_the_command_that_failed_can_be_pasted(run: Command) -> None:
     done = run("overhead", "--tool", "t=libtool.so,FAILS=0,X=a b", *LAUNCH)
     quoted = done.stderr.split("'", 1)[1].split("' ended")[0]
     assert "X=a b" in shlex.split(quoted.replace("'\"'\"'", "'"))
+
+
+def test_the_verdicts_on_several_tools_are_corrected_for_their_number(run: Command) -> None:
+    """Six rounds in which one of three tools is slower each time: p is 2 / 2^6 for it alone."""
+
+    def add(names: Sequence[str]) -> list[Run]:
+        base = 10**9
+        times = {"slow": [3, 4, 5, 6, 7, 8], "even": [5, -5, 6, -6, 7, -7], "odd": [-4, 4, -3, 3, -2, 2]}
+        return [
+            Run(number, 1, tool, 2, base + MS * (times[tool][number - 1] if tool in times else 0), 0, 0, 0, 0)
+            for number in range(1, 7)
+            for tool in (BASELINE, *names)
+        ]
+
+    slow, several = add(["slow"]), add(["slow", "even", "odd"])
+    alone, first = costs(slow)[1], costs(several)[1]
+    assert corrected(costs(slow), adjusted) == costs(slow)
+    for before, after in zip(costs(several)[1:], corrected(costs(several), adjusted)[1:]):
+        assert before.ratio is not None and after.ratio is not None
+        assert (before.ratio.low, before.ratio.high) == (after.ratio.low, after.ratio.high)
+    assert alone.ratio is not None and first.ratio is not None
+    assert alone.ratio.is_resolved and first.ratio.is_resolved
+    Path("one.csv").write_text(raw.text(slow))
+    Path("three.csv").write_text(raw.text(several))
+    text = " ".join(run("overhead", "--from", "one.csv").stdout.split())
+    assert "slow costs 0.55 % net" in text
+    text = " ".join(run("overhead", "--from", "three.csv").stdout.split())
+    assert "slow: a net cost of +0.55 %" in text and "in 6 runs is not certain, p = 0.0" in text
+    assert "costs" not in text

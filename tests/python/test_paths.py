@@ -27,10 +27,6 @@ from commlens.reports.report import read_report
 from commlens.symbols.callsites import callsite_frames
 from commlens.symbols.paths import PathTree, distinct_labels, path_of, read_callers
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("cc") is None or shutil.which("addr2line") is None, reason="needs cc and addr2line"
-)
-
 EXCHANGE, SECOND = "exchange solver.c:20", "exchange solver.c:21"
 WRAPPED = "hypre_MPI_Isend solver.c:18"
 # What PROGRAM of build_paths does, in its order: the path of each call, and the same as functions only.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections import Counter
 from pathlib import Path
@@ -12,10 +11,6 @@ import pytest
 from build_paths import add_path, compiled, recorded
 from build_profile import ProfileBuilder
 from conftest import MS, Run
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("cc") is None or shutil.which("addr2line") is None, reason="needs cc and addr2line"
-)
 
 
 @pytest.fixture(scope="module")

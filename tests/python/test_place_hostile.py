@@ -133,9 +133,12 @@ def test_a_cpu_mask_beyond_all_machines_is_no_cpu(tmp_path: Path) -> None:
     [
         ("", "not a topology.conf"),
         ("# SwitchName=s0 Nodes=n0\n", "not a topology.conf"),
-        ("SwitchName=a Switches=a Nodes=n0\n", "switch a is below itself"),
-        ("SwitchName=a Nodes=n0 Switches=b\nSwitchName=b Switches=a\n", "is below itself"),
-        ("SwitchName=a Nodes=n0\nSwitchName=b Switches=a,c\nSwitchName=c Switches=b\n", "is below itself"),
+        ("SwitchName=a Switches=a Nodes=n0\n", "switch a is its own ancestor"),
+        ("SwitchName=a Nodes=n0 Switches=b\nSwitchName=b Switches=a\n", "is its own ancestor"),
+        (
+            "SwitchName=a Nodes=n0\nSwitchName=b Switches=a,c\nSwitchName=c Switches=b\n",
+            "is its own ancestor",
+        ),
         ("SwitchName=a Nodes=n[1-x]\n", "not a range of hosts"),
         ("SwitchName=a Nodes=n[0-999999999]\n", "too many hosts"),
         ("SwitchName=a Nodes=n[1-999][1-999][1-999]\n", "too many hosts"),

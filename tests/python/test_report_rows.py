@@ -136,7 +136,7 @@ def test_a_report_by_size_or_by_procedure(small: Path, run: Run) -> None:
     assert [" ".join(line) for line in rows(run, small, "--by", "op", "--top", 1)][1:] == BY_OP
     both = run("report", small, "--by", "comm-size", "--unfold")
     assert both.exit_code == 2
-    assert "--unfold shows each communicator, and --by comm-size none: use one of them" in both.stderr
+    assert "--unfold shows each communicator, --by comm-size only their sizes: use one of them" in both.stderr
 
 
 def test_the_members_of_communicators(small: Path, run: Run) -> None:

@@ -27,7 +27,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("MPICC", "/no/mpicc")
     assert "/no/mpicc: no such compiler. Set MPICC" in said("--", "true")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "no mpirun, mpiexec or srun in PATH: put the launcher behind --" in said()
+    assert "no mpirun, mpiexec or srun in PATH: put the launcher after --" in said()
 
 
 def test_the_mpicc_of_another_library_than_the_launchers_is_not_used(

@@ -12,7 +12,8 @@ import pytest
 from build_profile import EMPTY, ProfileBuilder
 from conftest import Run, small_builder
 
-from commlens.profile import _schema, open_profile, shards
+from commlens.profile import _schema, open_profile
+from commlens.profile.incomplete import IncompleteProfile
 
 BLOCK = 2
 TABLES_OF_RANKS = (
@@ -171,7 +172,7 @@ def test_files_from_before_there_were_regions_are_read(small: Path, directory: P
 
 def rows_of(path: Path) -> dict[int, int]:
     """Return the cells of each rank."""
-    with pytest.warns(shards.IncompleteProfile), open_profile(str(path)) as connection:
+    with pytest.warns(IncompleteProfile), open_profile(str(path)) as connection:
         return {
             row[0]: row[1] for row in connection.execute("SELECT rank, SUM(calls) FROM cell GROUP BY rank")
         }

@@ -23,9 +23,6 @@ from commlens.profile.added import replace_table
 from commlens.symbols.addr2line import LONGEST_NAME, shortened
 from commlens.symbols.elf import build_id
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("cc") is None or shutil.which("addr2line") is None, reason="needs cc and addr2line"
-)
 RANKS = 4
 OLD = Path(__file__).parents[1] / "profiles" / "version3.db"
 

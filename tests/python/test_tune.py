@@ -263,7 +263,11 @@ def test_without_a_run_time_every_gain_counts(run: Run, tmp_path: Path) -> None:
     ("calls", "each_ns", "says"),
     [
         (10, MS // 10, "worth trying"),
-        (9, MS, "nothing to try: MPI_Allreduce has fewer than 10 calls per rank in a place"),
+        (
+            9,
+            MS,
+            "nothing to try: MPI_Allreduce has fewer than 10 calls per member of a communicator in a place",
+        ),
         (
             10,
             99_000,
@@ -357,3 +361,64 @@ def test_the_table_has_the_numbers_of_the_registry() -> None:
     for library in LIBRARIES.values():
         assert {name for names in library.since.values() for name in names} <= set(COLLECTIVES)
     assert [collective_of(name) for name in BLOCKING] == list(COLLECTIVES)
+
+
+def test_calls_that_had_not_returned_are_no_reason_for_another_algorithm(run: Run, tmp_path: Path) -> None:
+    """All ranks hang in a barrier for 0.9 s of the run; the allreduce before is slow by itself."""
+    build = program(open_calls="counted")
+    call(build, 1, "MPI_Allreduce", 1000, 100, MS // 2)
+    call(build, 1, "MPI_Barrier", 0, 20, 45 * MS)
+    for rank in range(4):
+        build.stands(rank, "MPI_Barrier", 1, 100 * MS)
+    found, lines = planned(run, build, tmp_path)
+    assert {p["operation"]: (p["is_worth_trying"], p["open_calls"]) for p in found["places"]} == {
+        "MPI_Allreduce": (1, 0),
+        "MPI_Barrier": (0, 4),
+    }
+    text = " ".join(lines)
+    assert text.startswith(
+        "Calls that had not returned: 4 of MPI_Barrier in W0.0. Another algorithm does not"
+    )
+    assert "another algorithm in 1 of 2 places" in text
+
+
+@pytest.mark.parametrize(("inside", "counted"), [(False, "counted"), (True, "")])
+def test_calls_whose_time_ended_count_as_usual(run: Run, tmp_path: Path, inside: bool, counted: str) -> None:
+    build = program(open_calls=counted)
+    call(build, 1, "MPI_Barrier", 0, 20, 45 * MS)
+    for rank in range(4):
+        build.stands(rank, "MPI_Barrier", 1, 100 * MS, inside=inside)
+    found, lines = planned(run, build, tmp_path)
+    assert [(p["is_worth_trying"], p["open_calls"]) for p in found["places"]] == [(1, 0)]
+    assert lines[0].startswith("worth trying")
+
+
+def test_a_plan_of_nothing_but_a_hang_has_no_replay(run: Run, tmp_path: Path) -> None:
+    build = program(open_calls="counted")
+    call(build, 1, "MPI_Barrier", 0, 20, 45 * MS)
+    build.stands(0, "MPI_Barrier", 1, 100 * MS)
+    path = build.write(tmp_path / "p.db")
+    done = run("tune", path, "--to", tmp_path / "out", "--", "mpirun", "-n", "4", "./app")
+    assert done.exit_code == 0, done.stderr
+    assert "nothing to try: no other row remains" in " ".join(done.stdout.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_many_communicators_with_few_calls_each_are_counted_by_member(run: Run, tmp_path: Path) -> None:
+    """Each rank makes 20 calls, but 5 in each of four communicators of a family."""
+    build = program()
+    for number in range(1, 5):
+        half = build.comm(f"s0.{number}", [0, 1, 2, 3], parent=1, creator="MPI_Comm_split", family=2)
+        call(build, half, "MPI_Allreduce", 8, 5, 4 * MS)
+    found, lines = planned(run, build, tmp_path)
+    assert [p["calls_per_rank"] for p in found["places"]] == [5]
+    assert " ".join(lines) == (
+        "nothing to try: MPI_Allreduce has fewer than 10 calls per member of a communicator in a place"
+    )
+
+
+@pytest.mark.parametrize("command", ["tune", "waits"])
+def test_a_communicator_selects_its_family(run: Run, tmp_path: Path, command: str) -> None:
+    found, _ = planned(run, mixed_builder(), tmp_path, "--comm", "s2.1")
+    assert [(p["communicator"], p["communicators"]) for p in found["places"]] == [("s*.1", 2)]
+    assert "Only families with these communicators" in " ".join(run(command, "--help").stdout.split())

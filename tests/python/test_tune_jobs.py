@@ -58,6 +58,32 @@ def test_the_fastest_algorithm_is_found_and_slow_ones_are_left_early() -> None:
     assert still_open(played.measured, {}) == {}
 
 
+def test_of_only_slow_algorithms_one_is_measured_until_a_claim_is_possible() -> None:
+    """All three take three times as long: two are left after 3 rounds, the last one after 8."""
+    played = Played([SCAN], lambda _, k: 1000 if k == 0 else 3000)
+    jobs = Jobs(INTEL, played.start, lambda: played.measured)
+    for number in jobs.run(LONG):
+        if number == 5:
+            (note,) = jobs.notes(played.measured)
+            assert note.startswith("Undecided: the time was enough for 4 rounds, and a choice needs 6.")
+            break
+    list(jobs.run(LONG))
+    assert [sum(k == one for _, _, k, _ in played.jobs) for one in (1, 2)] == [3, 3]
+    assert len({number for _, number, k, _ in played.jobs if k == 3}) == 8
+    assert jobs.notes(played.measured) == []
+    assert decide(played.measured, compared(played.measured)) == []
+
+
+def test_after_a_failure_the_last_slow_algorithm_is_measured_on() -> None:
+    """Two are left as slow after 3 rounds; then the job of the third one fails."""
+    played = Played([SCAN], lambda _, k: 1000 if k == 0 else 3000)
+    for number in Jobs(INTEL, played.start, lambda: played.measured).run(LONG):
+        if number == 4:
+            break
+    assert still_open(played.measured, {}) == {0: {3}}
+    assert still_open(played.measured, {3: "failed"}) == {0: {2}}
+
+
 def test_a_job_has_one_candidate_of_each_collective() -> None:
     """MPI_Scan has three algorithms and MPI_Gather five, so that a round has six jobs; each begins with its default."""
     played = Played([SCAN, GATHER], lambda _, k: 1000 + k)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,9 +16,6 @@ from commlens.profile.added import replace_table
 from commlens.reports.wrappers import MOST_PATTERNS, configured, suggested
 from commlens.symbols.paths import PathTree
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("cc") is None or shutil.which("addr2line") is None, reason="needs cc and addr2line"
-)
 OPTION = "COMMLENS_WRAPPERS"
 SKIPPED = "solve solver.c:31 > [hypre_MPI_Isend]"
 HINT = "hint          hypre_MPI_* only pass calls on to MPI: --wrapper 'hypre_MPI_*' shows the callers"

@@ -44,7 +44,7 @@ export function timeline(context: Context): Child[] {
   const { slices, state, names, colours, profile } = context;
   const { facts } = profile;
   if (!profile.slices.rows || !slices.has("family")) {
-    return [h("section", { class: "panel" }, h("h2", {}, "Time line"), h("p", {}, "This profile has no counters over time, or they were added up to keep this page small.")), regionSlices(context)];
+    return [h("section", { class: "panel" }, h("h2", {}, "Timeline"), h("p", {}, "This profile has no counters over time, or they were added up to keep this page small.")), regionSlices(context)];
   }
   const deaf = slices.deaf(state.filter);
   const filter = Object.fromEntries(Object.entries(state.filter).filter(([name]) => slices.has(name as keyof Filter))) as Filter;

@@ -12,7 +12,6 @@ from commlens.algorithms.schedule import (
     Call,
     Integers,
     Step,
-    even_parts,
     power_of_two,
     powers,
     starts,
@@ -33,12 +32,6 @@ def blocks(call: Call, number: int) -> Edges:
     each = call.count // number
     at = np.arange(number + 1, dtype=np.int64) * each * call.element
     at[-1] = call.bytes
-    return number, lambda unit: at[unit]
-
-
-def even_blocks(call: Call, number: int) -> Edges:
-    """Return blocks of the buffer as units; if it does not divide evenly, the first blocks are one element longer."""
-    at = np.minimum(starts(even_parts(call.count, number)) * call.element, call.bytes)
     return number, lambda unit: at[unit]
 
 

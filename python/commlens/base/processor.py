@@ -16,6 +16,7 @@ class Processor(NamedTuple):
     elf : the number in the header of its programs (EM_...)
     mark : what distinguishes its libraries in the output of `ldconfig -p`
     folder : the folder of its libraries in Debian
+    keyctl : the number of this system call
     has_assembly : False: commlens is slower, and finds call sites but no call paths
     """
 
@@ -23,17 +24,18 @@ class Processor(NamedTuple):
     elf: int
     mark: str
     folder: str
+    keyctl: int
     has_assembly: bool
 
 
 KNOWN = {
     known.name: known
     for known in (
-        Processor("x86_64", 62, "x86-64", "x86_64-linux-gnu", True),
-        Processor("aarch64", 183, "AArch64", "aarch64-linux-gnu", True),
-        Processor("ppc64le", 21, "64bit", "powerpc64le-linux-gnu", False),
-        Processor("riscv64", 243, "double-float", "riscv64-linux-gnu", False),
-        Processor("s390x", 22, "64bit", "s390x-linux-gnu", False),
+        Processor("x86_64", 62, "x86-64", "x86_64-linux-gnu", 250, True),
+        Processor("aarch64", 183, "AArch64", "aarch64-linux-gnu", 219, True),
+        Processor("ppc64le", 21, "64bit", "powerpc64le-linux-gnu", 271, False),
+        Processor("riscv64", 243, "double-float", "riscv64-linux-gnu", 219, False),
+        Processor("s390x", 22, "64bit", "s390x-linux-gnu", 280, False),
     )
 }
 """The processors for which commlens is built, by name."""

@@ -11,11 +11,11 @@ import pwd
 import signal
 
 from commlens.base.errors import CommlensError
+from commlens.base.processor import KNOWN
 
 NOBODY = 65534
 PATIENCE_S = 100
 """Time limit in seconds for a program that root runs as another user, because that user may stop it."""
-_KEYCTL = {"x86_64": 250, "aarch64": 219, "ppc64le": 271}
 _JOIN_SESSION_KEYRING = 1
 _SET_PARENT_DEATH_SIGNAL = 1
 _become: list[int] = []
@@ -84,9 +84,11 @@ def _leave_keyring() -> None:
     OSError
         It stays.
     """
-    number = _KEYCTL.get(platform.machine())
+    known = KNOWN.get(platform.machine())
+    if known is None:
+        raise OSError(errno.ENOSYS, "cannot leave its session keyring: unknown processor")
     libc = ctypes.CDLL(None, use_errno=True)
-    if number is None or libc.syscall(number, _JOIN_SESSION_KEYRING, None) != -1:
+    if libc.syscall(known.keyctl, _JOIN_SESSION_KEYRING, None) != -1:
         return
     # A kernel without keys has no keyring.  If a container forbids the call, none of its processes can read a key.
     if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.charts.names import shortened
 from commlens.charts.palette import MOST
@@ -15,7 +16,7 @@ from commlens.compare.read import Family
 from commlens.compare.text import bin_text
 from commlens.compare.times import GroupKey
 from commlens.profile import meta
-from commlens.render.units import many, share_text, time_text
+from commlens.render.units import share_text, time_text
 
 LONGEST_COMMAND = 50  # columns
 VISIBLE = 0.002  # of the longest bar: about a pixel, an eighth of a column in a terminal
@@ -84,7 +85,7 @@ def about_text(source: Source) -> str:
     ranks = meta.number(facts, "ranks")
     command = " ".join((facts.get("command_line") or facts.get("program") or source.head.path).split())
     command = shortened(command, LONGEST_COMMAND)
-    return f"{command}; {many(ranks, 'rank')}, {time_text(source.head.elapsed_ns)}; times are summed over the ranks"
+    return f"{command}; {count_text(ranks, 'rank')}, {time_text(source.head.elapsed_ns)}; times are summed over the ranks"
 
 
 def family_name(family: Family) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.compare.correlate import Correlation
 from commlens.compare.correlate_text import interval_text, name_text, number_text, p_text
-from commlens.render.units import many, time_text
+from commlens.render.units import time_text
 
 
 @dataclass
@@ -51,7 +52,7 @@ def correlation(result: Correlation) -> Points:
         f"p {p_text(main.spearman.q)}",
     ]
     claim = f"{row.claim} with the run time" if row.claim else "no relation shown"
-    about = f"{of_rows}{many(len(result.heads), 'run')}: {claim}; {', '.join(parts)}"
+    about = f"{of_rows}{count_text(len(result.heads), 'run')}: {claim}; {', '.join(parts)}"
     name = name_text(row, result)
     whose = "slowest rank" if row.slowest else "all ranks together"
     title = f"Run time and {name}"

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.base.spelling import did_you_mean
 from commlens.compare.correlate import NOTHING, Source, as_number
 from commlens.compare.times import GroupTime
-from commlens.render.units import many, time_text
+from commlens.render.units import time_text
 
 COMM_SIZE = "comm-size"
 NOT_SET = "not set"
@@ -109,7 +110,7 @@ def parts_of(source: Source, names: Sequence[str]) -> list[tuple[str, GroupTime]
     if COMM_SIZE not in names:
         return [("", source.whole)]
     return [
-        ("no single communicator" if key.comm_size is None else many(key.comm_size, "rank"), time)
+        ("no single communicator" if key.comm_size is None else count_text(key.comm_size, "rank"), time)
         for key, time in source.groups.items()
     ]
 
@@ -142,5 +143,5 @@ def distribution(sources: Sequence[Source], names: Sequence[str], of: str) -> Sp
     column = ", ".join("communicators of" if name == COMM_SIZE else name for name in names)
     title = ("Run time" if of == "elapsed" else "MPI time") + (f" by {', '.join(names)}" if names else "")
     what = f"{axis} from MPI_Init to MPI_Finalize" if of == "elapsed" else axis
-    about = f"{many(len(sources), 'run')}; {what}; box: quartiles; whiskers: within 1.5 box lengths"
+    about = f"{count_text(len(sources), 'run')}; {what}; box: quartiles; whiskers: within 1.5 box lengths"
     return Spread(title, about, axis, column or "runs", groups)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from commlens.base.counts import count_text
 from commlens.base.escape import Target, escape
 from commlens.charts.bars import Bars
 from commlens.charts.names import shortened
@@ -16,7 +17,7 @@ from commlens.charts.points import Points
 from commlens.charts.spread import Group, Spread
 from commlens.render.screen import Screen
 from commlens.render.table import fold
-from commlens.render.units import many, time_text
+from commlens.render.units import time_text
 
 WIDTH = 100  # columns in a pipe
 NARROWEST = 10  # columns of a drawing
@@ -144,7 +145,7 @@ def scale_line(low: float, high: float, room: int) -> str:
 def draw_spread(chart: Spread, width: int) -> list[Text]:
     """Return a line for each distribution, the scale, and the legend."""
     names = name_column([group.name for group in chart.groups], width)
-    counts = [many(len(group.values), "run") for group in chart.groups]
+    counts = [count_text(len(group.values), "run") for group in chart.groups]
     notes = [
         f"{time_text(round(group.median)):>7}  {count:>{max(map(len, counts))}}"
         for group, count in zip(chart.groups, counts)

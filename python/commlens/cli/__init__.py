@@ -13,8 +13,9 @@ import click
 from commlens.base.errors import CommlensError
 from commlens.base.messages import print_message
 from commlens.base.spelling import did_you_mean
-from commlens.cli.refusals import INCOMPLETE, one_line_refusals
-from commlens.profile.shards import IncompleteProfile
+from commlens.cli.exit_codes import INCOMPLETE
+from commlens.cli.refusals import one_line_refusals
+from commlens.profile.incomplete import IncompleteProfile
 
 COMMANDS = (
     *(

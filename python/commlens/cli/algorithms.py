@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 
 from commlens.cli.options import comm_option, format_option, op_option, profile_argument, sql_option
+from commlens.cli.outputs import print_statements
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
@@ -52,8 +53,7 @@ def algorithms(
         raise click.BadParameter(f"the table ends at line {len(found.lines)}", param_hint="--tree")
     screen = Screen()
     if show_sql:
-        for title, statement in found.statements:
-            screen.plain(f"-- {title}\n{statement};\n\n")
+        print_statements(screen, found.statements)
     elif style == "json":
         screen.json(json_text(text.as_dict(found, drawn)))
     elif style == "csv":

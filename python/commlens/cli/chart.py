@@ -12,9 +12,9 @@ import click
 from commlens.base.errors import CommlensError
 from commlens.base.outputs import new
 from commlens.cli.correlate import parse_by
+from commlens.cli.exit_codes import INCOMPLETE, SUCCESS
 from commlens.cli.options import OutputPath, class_option, comm_option, op_option, top_option
 from commlens.cli.outputs import DRAWN, check_outputs
-from commlens.cli.refusals import INCOMPLETE
 from commlens.cli.runs import keep_going_option, read_sources, region_option, size_option
 from commlens.render.screen import Screen
 from commlens.render.units import size_text
@@ -112,7 +112,7 @@ def chart(
     only = selection_text(wanted)
     found.about += f"; only {only}" if only else ""
     show(found, outputs)
-    context.exit(INCOMPLETE if is_partial else 0)
+    context.exit(INCOMPLETE if is_partial else SUCCESS)
 
 
 def columns(kind: str, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,17 +14,16 @@ from commlens.base import owned
 from commlens.cli.users import with_rights_of_user
 from commlens.jobs.arenas import Arena, find, jobs_of, places, read
 from commlens.jobs.stored import find_profile
-from commlens.profile.shards import complain
+from commlens.profile.incomplete import complain
 from commlens.render.screen import Screen
 from commlens.render.units import bytes_text
 
 
-def is_left(arena: Arena, node: str) -> bool:
+def is_removable(arena: Arena, node: str) -> bool:
     """Return whether no process can need this file any more.
 
-    One of another machine may still run there, and one of another container here: only a user who can see the process
-    knows. One
-    that was never finished is left alone unless it is of this machine.
+    The process of another machine may still run there, and that of another container here. A file of an earlier boot is
+    therefore kept unless it is of this machine.
     """
     if arena.liveness != "gone":
         return False
@@ -48,8 +47,8 @@ def clean(where: tuple[Path, ...], yes: bool) -> None:
     node = socket.gethostname()
     # Without inode: not a file of this user, or gone meanwhile.
     found = [arena for arena in read(find(where or places(os.environ), unfinished=True)) if arena.inode]
-    left = [arena for arena in found if is_left(arena, node)]
-    others = [arena for arena in found if not is_left(arena, node)]
+    left = [arena for arena in found if is_removable(arena, node)]
+    others = [arena for arena in found if not is_removable(arena, node)]
     done: list[Arena] = []
     for title, arenas in _blocks(left):
         gone = [arena for arena in arenas if not yes or _is_removed(arena)]

@@ -29,7 +29,7 @@ DEFAULT_TOP = 20
     type=click.Choice(["commlens", "mpisee"]),
     default="commlens",
     show_default=True,
-    help="Whose letters begin the names of communicators. Those of mpisee differ for graphs and MPI_Comm_create_group; "
+    help="Scheme for the first letters of the names of communicators. Those of mpisee differ for graphs and MPI_Comm_create_group; "
     "the statement of --sql and --comm have those of commlens.",
 )
 @format_option

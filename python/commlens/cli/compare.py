@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commlens.base.errors import CommlensError
+from commlens.cli.exit_codes import FAILED, INCOMPLETE, SUCCESS, UNTESTED
 from commlens.cli.options import (
     Parsed,
     class_option,
@@ -15,7 +16,7 @@ from commlens.cli.options import (
     op_option,
     top_option,
 )
-from commlens.cli.refusals import INCOMPLETE, print_error
+from commlens.cli.refusals import print_error
 from commlens.cli.runs import keep_going_option, read_each, region_option, size_option
 from commlens.compare.read import RunData, read_run
 from commlens.profile import open_profile
@@ -24,12 +25,10 @@ from commlens.selection.sizes import BinRange
 
 if TYPE_CHECKING:
     from commlens.compare.gate import Condition
+    from commlens.compare.groups import Group
 
 # The other modules of commlens.compare need numpy, which takes longer to load than other commands take.
 
-FAILED = 1
-UNTESTED = 4
-"""Exit code if no condition is met, but the runs are too few to test one."""
 SIDES = "\0"  # stands for --, which click would drop; no file has this name
 
 
@@ -153,20 +152,30 @@ def compare_command(
     selection = Selection(operations=operations, classes=classes, size=size)
     runs, is_partial = read_sides(sides, selection, keep_going=keep_going)
     groups = group_runs([*runs[0], *runs[1]], by) if by is not None else []
-    runs = (groups[0].runs, [run for group in groups[1:] for run in group.runs]) if groups else runs
     chosen = select_communicators([*runs[0], *runs[1]], comms, selection) if comms else None
+    runs, named = in_groups(runs, groups)
     if len(groups) > 2:
         check_sides(by or "", len(groups), conditions)
-        show_groups(compare_groups(by or "", groups, region, chosen), top, style)
-        context.exit(INCOMPLETE if is_partial else 0)
-    result = compare(*runs, region=region, comms=chosen)
+        show_groups(compare_groups(by or "", groups, region, chosen, named), top, style)
+        context.exit(INCOMPLETE if is_partial else SUCCESS)
+    result = compare(*runs, region=region, comms=chosen, named=named)
     failures = {one: failed(result, one, untested=untested) for one in conditions}
     skipped = [] if untested else [condition for condition in conditions if needs_test(result, condition)]
     show(result, [group.label(by) for group in groups], failures, skipped, top, style)
     if skipped:
         print_error(CommlensError(untested_text(result, skipped)))
     is_failed = any(failures.values())
-    context.exit(FAILED if is_failed else UNTESTED if skipped else INCOMPLETE if is_partial else 0)
+    context.exit(FAILED if is_failed else UNTESTED if skipped else INCOMPLETE if is_partial else SUCCESS)
+
+
+def in_groups(
+    runs: tuple[list[RunData], list[RunData]], groups: list[Group]
+) -> tuple[tuple[list[RunData], list[RunData]], int]:
+    """Return the runs in the order of the groups, if there are any, and the index of the first profile in them."""
+    first = runs[0][0]
+    if groups:
+        runs = groups[0].runs, [run for group in groups[1:] for run in group.runs]
+    return runs, next(i for i, run in enumerate([*runs[0], *runs[1]]) if run is first)
 
 
 def check_sides(by: str, values: int, conditions: tuple[Condition, ...]) -> None:

@@ -107,6 +107,9 @@ def document(result: Comparison, failures: list[str], skipped: list[str]) -> dic
             name: {"a": before, "b": after}
             for name, (before, after) in text.setup_differences(result).items()
         },
+        "runs": {
+            name: dict(zip("ab", values)) for name, values in text.run_differences(result.sides).items()
+        },
         "outliers": text.outlier_lines(result),
         "failures": failures,
         "untested": skipped,

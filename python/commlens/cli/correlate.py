@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
+from commlens.cli.exit_codes import INCOMPLETE, SUCCESS
 from commlens.cli.options import Parsed, class_option, comm_option, format_option, op_option, top_option
-from commlens.cli.refusals import INCOMPLETE
 from commlens.cli.runs import keep_going_option, read_sources, region_option, size_option
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
@@ -74,7 +74,7 @@ def correlate(
     top: int,
     style: str,
 ) -> None:
-    """Find the communication whose time goes with the run time, over many runs.
+    """Find the communication whose time correlates with the run time, over many runs.
 
     A row is a family of communicators and an operation, or what --by says. Its time in each run is that of its
     slowest rank; a run without the row counts with 0. The run time is from MPI_Init to MPI_Finalize. Families are
@@ -98,12 +98,12 @@ def correlate(
     selection = Selection(operations=operations, classes=classes, size=size)
     sources, is_partial = read_sources(profiles, Wanted(by, selection, region, comms), keep_going=keep_going)
     show(correlation(sources, by), top, style)
-    context.exit(INCOMPLETE if is_partial else 0)
+    context.exit(INCOMPLETE if is_partial else SUCCESS)
 
 
 def show(result: Correlation, top: int, style: str) -> None:
     """Print the correlation in the format that the user chose."""
-    from commlens.compare.correlate_text import csv_rows, document, draw, headline, left_out
+    from commlens.compare.correlate_text import csv_rows, document, draw, headline, left_out, unfinished_text
 
     screen = Screen()
     if style == "json":
@@ -113,6 +113,8 @@ def show(result: Correlation, top: int, style: str) -> None:
     else:
         screen.lines(fold("", headline(result), screen.width, "bold"))
         screen.lines(fold("", result.statement(), screen.width))
+        if unfinished_text(result):
+            screen.lines(fold("", unfinished_text(result), screen.width, "yellow"))
         screen.lines([Text(""), *draw(result, top or None).lines(screen.width)])
         if left_out(result):
             screen.lines([Text(""), *fold("", left_out(result), screen.width, "dim")])

@@ -31,9 +31,9 @@ def coverage(profile: str, states: tuple[str, ...], style: str, show_sql: bool) 
     Lists the MPI procedures that the executable and the shared objects loaded at MPI_Finalize import. A measured
     procedure without calls was not called; an unseen procedure may have been called.
 
-    In each state the called procedures come first, and those that the executable imports. The C++ bindings of Open
-    MPI import about 150 procedures into every program that includes mpi.h. Those without calls share one line; with
-    --state, and in csv and json, each has its own.
+    In each state the called procedures come first, then those that the executable imports, then the others. The C++
+    bindings of Open MPI import about 150 procedures into every program that includes mpi.h. Those without calls share
+    one line; with --state, and in csv and json, each has its own.
 
     States: measured; skipped: deliberately not measured; absent: no loaded MPI library defines it; unseen: its calls
     are missing in the profile. The reason is given with each state. A procedure that has calls but that no object

@@ -8,6 +8,7 @@ import os
 import click
 from rich.text import Text
 
+from commlens.cli.exit_codes import FAILED, SUCCESS
 from commlens.cli.options import format_option
 from commlens.doctor import examine
 from commlens.doctor.text import finding_lines
@@ -54,4 +55,4 @@ def doctor(context: click.Context, runner: str | None, style: str, command: tupl
         verdict = "would be profiled" if not problems else "would not be profiled"
         lines += [Text(""), Text(f"a run {verdict}", "bold")]
         screen.lines(lines)
-    context.exit(1 if any(finding.state == "problem" for finding in found) else 0)
+    context.exit(FAILED if any(finding.state == "problem" for finding in found) else SUCCESS)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 
 from commlens.cli.options import format_option, profile_argument, sql_option, top_option
+from commlens.cli.outputs import print_statements
 from commlens.findings.find import read_findings, refusal, statements
 from commlens.findings.text import explained
 from commlens.profile import open_profile
@@ -32,8 +33,7 @@ def explain(profile: str, top: int, style: str, show_sql: bool) -> None:
     screen = Screen()
     with open_profile(profile) as connection:
         if show_sql:
-            for title, statement in statements(connection):
-                screen.plain(f"-- {title}\n{statement};\n\n")
+            print_statements(screen, statements(connection))
             return
         refused = refusal(connection)
         findings = read_findings(connection)

@@ -14,8 +14,9 @@ import click
 from rich.text import Text
 
 from commlens.base.errors import CommlensError
+from commlens.cli.exit_codes import FAILED, SUCCESS
 from commlens.cli.options import OutputPath, Parsed, format_option, sql_option, top_option
-from commlens.fleet.questions import NAMES, read_question
+from commlens.fleet.questions import NAMES, OF_ALL_CODES, read_question
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 # Most of commlens.fleet is imported where it is used: it needs numpy.
 
-ALARM = 1
+ANSWERS = ("a question", "--query", "--alert", "--html", "--files")
 MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 
 
@@ -114,7 +115,10 @@ DATE = Parsed("date", parse_date)
     "--threads", type=click.IntRange(min=1), default=None, metavar="N", help="Most threads that DuckDB uses."
 )
 @click.option(
-    "--files", "of_table", metavar="TABLE", help="Print the Parquet files of a table, for other programs."
+    "--files",
+    "of_table",
+    metavar="TABLE",
+    help="Instead of a question: print the Parquet files of a table, for other programs.",
 )
 @top_option(20, "Limit a table to N rows; 0 means all.")
 @format_option
@@ -154,24 +158,25 @@ def fleet(
     refused        Which profiles could not be read?
 
     Each is one SQL view, which --sql prints; --query runs your own SQL. The tables are those of
-    docs/reference/dataset.md, view asked has the date of --at, and view unreadable the refused profiles
-    that were not read since. Needs the package duckdb.
+    docs/reference/dataset.md, view asked has the date of --at, view unreadable the refused profiles that were
+    not read since, and view every_job the jobs of all codes and months. Needs the package duckdb.
 
     Hours are hours of processes: a job of 64 processes that runs for an hour counts 64.
     """  # noqa: D301 - click's mark for lines that it must not join
     screen = Screen()
-    refuse_two(question, query, rules, output, of_page=bool(job_page or personal))
+    asked = (question, query, rules, output, of_table)
+    refuse_contradictions(*asked, of_page=job_page or personal, show_sql=show_sql, code=of_engine["code"])
     if of_table is not None:
         print_files(screen, dataset, of_table)
         return
-    if show_sql and question:
+    if show_sql and question is not None:
         screen.plain(f"{read_question(question).sql};\n")
         return
     engine = opened(dataset, **of_engine)
     if rules is not None:
-        context.exit(ALARM if alert(screen, engine, dataset, rules, style) else 0)
+        context.exit(FAILED if alert(screen, engine, dataset, rules, style) else SUCCESS)
     elif output is not None:
-        write_page(engine, output, dataset, job_page, is_personal=personal)
+        write_page(engine, output, dataset, job_page, of_engine["code"], is_personal=personal)
         screen.line(output)
     elif query is not None:
         show(screen, run_query(engine, query), top, style)
@@ -181,14 +186,19 @@ def fleet(
         list_questions(screen, dataset, engine)
 
 
-def refuse_two(*asked: object, of_page: bool) -> None:
-    """Refuse several answers at once: asked are the question, --query, --alert and --html."""
-    if sum(one is not None for one in asked) > 1:
-        raise click.UsageError(
-            "a question, --query, --alert and --html are different answers: use one of them"
-        )
-    if of_page and asked[-1] is None:
+def refuse_contradictions(*values: object, of_page: str | bool, show_sql: bool, code: str) -> None:
+    """Refuse several answers at once, and options that are not of the answer; values are those of ANSWERS."""
+    asked = [name for name, value in zip(ANSWERS, values) if value is not None]
+    if len(asked) > 1:
+        raise click.UsageError(f"{' and '.join(asked)} are different answers: use one of them")
+    if of_page and asked != ["--html"]:
         raise click.UsageError("--job-page and --personal are of --html")
+    if show_sql and asked != ["a question"]:
+        raise click.UsageError("--sql prints the view of a question: name one")
+    if code and values[0] in OF_ALL_CODES:
+        raise click.UsageError(
+            f"--code: question {values[0]} is about jobs of unknown code: leave --code out"
+        )
 
 
 def opened(
@@ -262,11 +272,19 @@ def show(screen: Screen, answer: Answer, top: int, style: str) -> None:
         screen.line("no rows")
 
 
-def write_page(engine: Engine, output: Path, dataset: Path, job_page: str, *, is_personal: bool) -> None:
+def write_page(
+    engine: Engine, output: Path, dataset: Path, job_page: str, code: str, *, is_personal: bool
+) -> None:
     """Write the page; it takes the place of an older one, which a web server may be sending."""
     from commlens.fleet.html import Links, page
 
-    text = page(engine, f"All jobs of {dataset.resolve().name}", Links(job_page), is_personal=is_personal)
+    text = page(
+        engine,
+        f"All jobs of {dataset.resolve().name}",
+        Links(job_page),
+        is_personal=is_personal,
+        is_of_one_code=bool(code),
+    )
     try:
         with tempfile.TemporaryDirectory(prefix=".commlens-", dir=output.parent) as folder:
             temporary = Path(folder, output.name)

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from commlens.base.errors import CommlensError, NothingThereError
 from commlens.cli.users import with_rights_of_user
-from commlens.jobs.arenas import find, jobs_of, looked_at, others_hint, places, ranges, read
+from commlens.jobs.arenas import find, jobs_of, looked_at, others_hint, places, read
 from commlens.jobs.hang import draw, read_places
 from commlens.render.screen import Screen
+from commlens.selection.words import ranges_text
 
 
 @click.command()
@@ -51,4 +52,4 @@ def hang(where: tuple[Path, ...]) -> None:
         screen.lines([Text(title, style="bold")])
         screen.lines(draw(groups).lines(screen.width))
     if starting:
-        screen.lines([Text(f"still in MPI_Init: processes {ranges(starting)}")])
+        screen.lines([Text(f"still in MPI_Init: processes {ranges_text(starting)}")])

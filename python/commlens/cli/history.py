@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.cli.options import OutputPath, comm_option, format_option, op_option, snapshot_options
 from commlens.jobs.development import Subject, draw, read_development
 from commlens.jobs.history import History, Snapshot, chosen, open_history, write_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
-from commlens.render.units import bytes_text, count_text
+from commlens.render.units import bytes_text
 
 
 @click.command()
@@ -54,8 +55,8 @@ def history(
     runs or was killed, that folder or a file in it.
 
     A row is the time from one snapshot to the next. until: time of the snapshot since MPI_Init. in MPI: share of the
-    time of all ranks inside MPI calls; with --comm or --op inside the selected ones; with --region in the region. A
-    bar: this share. calls, sent, received: of all ranks. With --metric, the average of the values, and their number.
+    time of all ranks inside MPI calls; with --comm or --op inside the selected ones; with --region in the region; -
+    if several threads of a rank call MPI, because their times overlap. A bar: this share. calls, sent, received: of all ranks. With --metric, the average of the values, and their number.
 
     With --at or --between, and -o, writes a profile of the state at a time, or of what was counted between two.
     commlens report shows it at once with the same options. Each process is read at a moment of its own, and a call
@@ -67,6 +68,12 @@ def history(
         raise click.UsageError("-o is for --at or --between, and these need it; commlens report shows them")
     if at is not None and between is not None:
         raise click.UsageError("--at is one time, and --between are two: use one of them")
+    if output is not None and (
+        comms or operations or region is not None or metric is not None or style != "table"
+    ):
+        raise click.UsageError(
+            "-o writes a profile of all counters: omit --comm, --comm-size, --op, --region, --metric and --format"
+        )
     found = open_history(profile)
     screen = Screen()
     if output is not None:

@@ -55,7 +55,7 @@ def html(profiles: tuple[str, ...], output: Path | None, budget: int, wrappers: 
 
     The page is one file: copy it to any machine and open it there. It needs no network and no server. It shows what
     ran, what commlens finds in it, communicators, operations by message size, waiting, ranks and nodes, who sends how
-    much to whom, code regions, call sites and the paths to them, the time line, and what commlens itself cost. A click
+    much to whom, code regions, call sites and the paths to them, the timeline, and what commlens itself cost. A click
     on a communicator, an operation, a message size, a rank, a region, a call site or a function on a call path
     restricts all views to it. Every chart has its table, which can be copied as CSV, and the SQL that returns the same
     numbers from the profile.

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.base.messages import print_message
 from commlens.base.packages import load
+from commlens.cli.exit_codes import INCOMPLETE, SUCCESS
 from commlens.cli.options import OutputPath
-from commlens.cli.refusals import INCOMPLETE
 from commlens.render.screen import Screen
 
 if TYPE_CHECKING:
+    from commlens.fleet.accounting import Accounting
     from commlens.fleet.dataset import Dataset
-    from commlens.fleet.ingest import Counts
+    from commlens.fleet.ingest import Counts, Ingest
 
 # Those of commlens.fleet are imported where they are used: they need numpy.
 
@@ -46,7 +48,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--cluster", default="", metavar="NAME",
     help="Name of the machine on which the jobs ran.  [default: the host name of this one, without a number at its "
-    "end]",
+    "end; for --accounting, first the column Cluster]",
 )  # fmt: skip
 @click.option(
     "--codes", type=FILE, metavar="FILE",
@@ -114,10 +116,10 @@ def ingest(
             raise CommlensError(f"{folder}: no folder")
     known = read_codes(codes) if codes else CODES
     pseudonyms = Pseudonyms(read_key(key_file) if key_file else None)
-    cluster = cluster or os.uname().nodename.partition(".")[0].rstrip("0123456789-") or "unknown"
-    rows = read_accounting(accounting, cluster, pseudonyms) if accounting else []
+    machine = cluster or os.uname().nodename.partition(".")[0].rstrip("0123456789-") or "unknown"
+    jobs = read_accounting(accounting, pseudonyms, cluster=cluster, default=machine) if accounting else None
     target = Dataset(dataset)
-    work = Ingest(target, cluster, pseudonyms, known)
+    work = Ingest(target, machine, pseudonyms, known)
     screen = Screen()
     with ends_gently() as ended:
         for path in expanded(profiles):
@@ -125,8 +127,8 @@ def ingest(
             if ended:
                 break
         work.flush()
-        if rows:
-            screen.line(f"{work.add_rows('batch_job', rows):,} new jobs of the batch system")
+        if jobs is not None:
+            add_accounting(screen, work, target, jobs)
         if folders and not ended:
             watch(work, folders, every, lambda: bool(ended))
     if made_up:
@@ -134,7 +136,19 @@ def ingest(
     if compact:
         target.compact(everything=True)
     report(screen, work.counts)
-    context.exit(INCOMPLETE if work.counts.refused else 0)
+    context.exit(INCOMPLETE if work.counts.refused else SUCCESS)
+
+
+def add_accounting(screen: Screen, work: Ingest, target: Dataset, jobs: Accounting) -> None:
+    """Add the jobs of the batch system to a dataset; print their number, and what may hide their profiles."""
+    from commlens.fleet.accounting import unmatched_text
+    from commlens.fleet.files import cluster_folder
+
+    skipped = f"; skipped {count_text(jobs.unfinished, 'job')} not ended yet" if jobs.unfinished else ""
+    screen.line(f"{work.add_rows('batch_job', jobs.rows):,} new jobs of the batch system{skipped}")
+    unmatched = unmatched_text(set(map(cluster_folder, jobs.clusters)), target.clusters("job"))
+    if unmatched:
+        print_message(unmatched)
 
 
 def make_up(target: Dataset, jobs: int) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commlens.base.errors import CommlensError
+from commlens.cli.exit_codes import FAILED
 from commlens.cli.options import (
     OutputPath,
     Parsed,
@@ -21,6 +22,7 @@ from commlens.cli.options import (
     sql_option,
     top_option,
 )
+from commlens.cli.outputs import print_statements
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
@@ -180,7 +182,7 @@ def matrix(
         )
     _show(facts, output, style, heading, show_sql=show_sql)
     if check and facts.ends is not None and facts.ends.differences:
-        click.get_current_context().exit(1)
+        click.get_current_context().exit(FAILED)
 
 
 def _show(facts: Facts, output: Path | None, style: str, heading: str, *, show_sql: bool) -> None:
@@ -190,8 +192,7 @@ def _show(facts: Facts, output: Path | None, style: str, heading: str, *, show_s
 
     screen = Screen()
     if show_sql:
-        for title, statement in facts.matrix.statements:
-            screen.plain(f"-- {title}\n{statement};\n\n")
+        print_statements(screen, facts.matrix.statements)
     elif output is not None:
         files.write(facts, output, heading)
         screen.line(output)
@@ -217,7 +218,7 @@ def _show_sizes(found: Sizes, what: str, top: int, style: str, heading: str, *, 
 
     screen = Screen()
     if show_sql:
-        screen.plain("".join(f"-- {title}\n{statement};\n\n" for title, statement in found.statements))
+        print_statements(screen, found.statements)
     elif style == "json":
         screen.json(json_text([row._asdict() for row in found.rows]))
     elif style == "csv":

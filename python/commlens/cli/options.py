@@ -67,34 +67,43 @@ format_option = click.option(
     help="Output format. table is for reading; csv and json have all columns, with plain numbers in ns and bytes.",
 )
 
-_comm_names = click.option(
-    "--comm",
-    "comms",
-    multiple=True,
-    metavar="NAME",
-    help="Only these communicators: a name or glob (s0.1, 's*.1', MPI_COMM_WORLD), the name of a family as the "
-    "report shows "
-    "it, the name that the application gave, or an id. Repeatable.",
-)
 
-_comm_sizes = click.option(
-    "--comm-size",
-    "comm_sizes",
-    multiple=True,
-    type=Parsed("ranks", parse_comm_size),
-    metavar="RANKS",
-    help="Only communicators of this number of ranks, or of a range with both bounds: 16, 2:64, 8:. Repeatable.",
-)
+def _comm_options(these: str, some: str) -> Callable[[Command], Command]:
+    """Return the options that select communicators by name and by size; their help begins with these words."""
+    by_name = click.option(
+        "--comm",
+        "comms",
+        multiple=True,
+        metavar="NAME",
+        help=f"Only {these}: a name or glob (s0.1, 's*.1', MPI_COMM_WORLD), the name of a family as the report shows "
+        "it, the name that the application gave, or an id. Repeatable.",
+    )
+    by_size = click.option(
+        "--comm-size",
+        "comm_sizes",
+        multiple=True,
+        type=Parsed("ranks", parse_comm_size),
+        metavar="RANKS",
+        help=f"Only {some} of this number of ranks, or of a range with both bounds: 16, 2:64, 8:. Repeatable.",
+    )
+
+    def add(command: Command) -> Command:
+        @wraps(command)
+        def with_sizes(
+            *arguments: Any, comms: tuple[str, ...], comm_sizes: tuple[str, ...], **more: Any
+        ) -> Any:
+            return command(*arguments, comms=(*comms, *comm_sizes), **more)
+
+        return cast(Command, by_name(by_size(with_sizes)))
+
+    return add
 
 
-def comm_option(command: Command) -> Command:
-    """Add the options that select communicators by name and by size; both are in the argument `comms`."""
+comm_option = _comm_options("these communicators", "communicators")
+"""Adds the options that select communicators by name and by size; both are in the argument `comms`."""
 
-    @wraps(command)
-    def with_sizes(*arguments: Any, comms: tuple[str, ...], comm_sizes: tuple[str, ...], **more: Any) -> Any:
-        return command(*arguments, comms=(*comms, *comm_sizes), **more)
-
-    return cast(Command, _comm_names(_comm_sizes(with_sizes)))
+comm_family_option = _comm_options("families with these communicators", "families with communicators")
+"""The same for rows of whole families: of a selected communicator, all of its family count."""
 
 
 def op_option(what: str) -> Callable[[Command], Command]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,12 @@ def check_outputs(outputs: Sequence[Path], endings: Sequence[str]) -> None:
             raise CommlensError(f"{output.parent}: cannot be written")
         if output.suffix in DRAWN:
             figure_class()
+
+
+def print_statements(screen: Screen, statements: Iterable[tuple[str, str]]) -> None:
+    """Print SQL statements, each below its title."""
+    for title, statement in statements:
+        screen.plain(f"-- {title}\n{statement};\n\n")
 
 
 def show_rows(
@@ -64,8 +70,7 @@ def show_data(
     columns : of csv; none: the names in the first row, and no heading if there are no rows
     """
     if show_sql:
-        for name, statement in statements:
-            screen.plain(f"-- {name}\n{statement};\n\n")
+        print_statements(screen, statements)
     elif style == "json":
         screen.json(json_text(document()))
     elif style == "csv":

@@ -107,10 +107,11 @@ def overhead(
 
     A small library, loaded before all others, measures three times. net: from leaving MPI_Init to entering
     MPI_Finalize. hook: inside these two. wrap: the rest of the command. Differences are computed within rounds and
-    reported with a 95 % confidence interval and a significance test. If the runs do not resolve the net cost, the
+    reported with a 95 % confidence interval and a significance test, whose p values are corrected for the number of
+    tools. If the runs do not resolve the net cost, the
     output states how many runs would.
 
-    A tool whose runs crash is measured on, and column 'crashed' counts these runs. A run without a tool that fails ends
+    If runs with a tool crash, the measurement continues, and column 'crashed' counts them. A run without a tool that fails ends
     the measurement.
 
     The application is the first program after the launcher; if that is ambiguous, put {} before it. Its output is
@@ -179,11 +180,12 @@ def _measure(
 
 def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> list[CommlensError]:
     """Write files and print the results; return the errors, after showing everything else."""
+    from commlens.compare.statistics import adjusted
     from commlens.overhead import charts, raw, text
-    from commlens.overhead.estimate import costs, whole_rounds
+    from commlens.overhead.estimate import corrected, costs, whole_rounds
 
     number, processes = len(whole_rounds(runs)), runs[0].processes
-    found = costs(runs)
+    found = corrected(costs(runs), adjusted)
     failures = []
     for output in outputs:
         if not found and output.suffix != ".csv":

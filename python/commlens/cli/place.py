@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import wraps
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -20,9 +20,13 @@ from commlens.cli.options import (
     sql_option,
     top_option,
 )
+from commlens.cli.outputs import print_statements
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
+
+if TYPE_CHECKING:
+    from commlens.place.choose import Wanted
 
 KINDS = ("p2p", "put", "get", "one-sided", "collective", "internal", "modelled", "all")
 # Those of commlens.place.formats.NAMES: that module needs numpy, which takes longer to load than other commands take.
@@ -138,12 +142,25 @@ def machine_options(command: Command) -> Command:
         per_message: float,
         **more: Any,
     ) -> Any:
+        from commlens.place.choose import Wanted
+
         if cores and not nodes:
             raise CommlensError("--cores describes another machine: it needs --nodes")
         distances = {name: distance for name, distance, _ in changed}
         messages = {name: bytes for name, _, bytes in changed if bytes is not None}
-        shape = (nodes or 0, sockets, cores or 0, numa, per_rank)
-        wanted = (*shape, topologies, switches, table, distances, messages, per_message)
+        wanted = Wanted(
+            nodes=nodes or 0,
+            sockets=sockets,
+            cores=cores or 0,
+            numa=numa,
+            per_rank=per_rank,
+            topologies=topologies,
+            switches=switches,
+            table=table,
+            distances=distances,
+            messages=messages,
+            per_message=per_message,
+        )
         return command(*arguments, wanted=wanted, **more)
 
     for option in reversed(MACHINE_OPTIONS):
@@ -168,7 +185,7 @@ def machine_options(command: Command) -> Command:
     type=click.FloatRange(0, FARTHEST),
     default=0.0,
     metavar="BYTES",
-    help="Count each message as so many bytes more: latency times bandwidth. By default only bytes count.",
+    help="Add so many bytes to the size of each message, for its latency (latency times bandwidth). By default only bytes count.",
 )
 @machine_options
 @click.option(
@@ -183,7 +200,7 @@ def machine_options(command: Command) -> Command:
     type=click.Choice(MAPPERS),
     default="commlens",
     show_default=True,
-    help="Who searches. kahip: the package kahip of this Python. scotch: the program scotch_gmap or gmap on the "
+    help="What searches. kahip: the package kahip of this Python. scotch: the program scotch_gmap or gmap on the "
     "path. Both "
     "need a machine whose groups are all alike; moves and swaps improve what they find. Up to 9 ranks get the best "
     "placement from commlens in any case.",
@@ -218,7 +235,7 @@ def place(
     profile: str,
     kind: str,
     comms: tuple[str, ...],
-    wanted: tuple[Any, ...],
+    wanted: Wanted,
     pins: tuple[str, ...],
     mapper: str,
     seed: int,
@@ -231,13 +248,13 @@ def place(
     """Find a better placement of the ranks of PROFILE: ranks that exchange much get close to each other.
 
     The cost of a placement is the sum over all pairs of ranks of bytes times distance. The first lines show the cost of
-    the run, that of the advice, and a lower bound that no placement can beat. Then: the traffic at each level before
+    the run, that of the recommended placement, and a lower bound that no placement can beat. Then: the traffic at each level before
     and after; the communicators that gain and those that pay; whether MPI_Cart_create with another order of dimensions
     would do as well.
 
     The advice uses the slots of the run: the same nodes, and the same cores if the ranks were bound. With --topology it
     may use all cores of these nodes, with --nodes and --cores another machine. If the run is within 3 % of the bound,
-    or the advice saves less than 1 %, one sentence says so.
+    or the recommended one saves less than 1 %, one sentence says so.
 
     csv and json: placement has node and CPUs of each rank.
     """
@@ -250,13 +267,12 @@ def place(
         ranks = plan.profile_ranks(connection)
     screen = Screen()
     if show_sql:
-        for title, statement in matrix.statements:
-            screen.plain(f"-- {title}\n{statement};\n\n")
+        print_statements(screen, matrix.statements)
         return
-    machine, before, before_is, remarks = choose.choose(matrix, ranks, choose.Wanted(*wanted))
+    machine, before, before_is, remarks = choose.choose(matrix, ranks, wanted)
     fixed = choose.pinned(machine, pins)
     advice = plan.make(matrix, machine, before, before_is, seed=seed, pins=fixed, by=mapper)
-    advice.remarks += [*remarks, *choose.requests(advice, matrix, choose.Wanted(*wanted), seed, fixed)]
+    advice.remarks += [*remarks, *choose.requests(advice, matrix, wanted, seed, fixed)]
     slots = [machine.slots[at] for at in advice.after.tolist()]
     written = not advice.is_well or launcher in formats.TRAFFIC
     if output is not None and written:

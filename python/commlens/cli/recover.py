@@ -12,10 +12,11 @@ from commlens.base.errors import CommlensError
 from commlens.base.messages import print_message
 from commlens.cli.options import OutputPath
 from commlens.cli.users import with_rights_of_user
-from commlens.jobs.arenas import Arena, Job, find_some, jobs_of, merge, others_hint, places, ranges, read
+from commlens.jobs.arenas import Arena, Job, find_some, jobs_of, merge, others_hint, places, read
 from commlens.jobs.stored import Stored, find_stored
-from commlens.profile.shards import complain
+from commlens.profile.incomplete import complain
 from commlens.render.screen import Screen
+from commlens.selection.words import ranges_text
 
 LONGEST_NAME = 200  # bytes; file systems take 255, and a number or an ending may be added
 NAMELESS = "recovered.db"
@@ -161,7 +162,7 @@ def _recover(job: Job, output: Path | None) -> None:
     Screen().line(f"{path}: {job.title}" + (f"; missing: {missing}" if missing else ""))
     if missing and stored is not None:
         complain(
-            f"{path}: ranks {ranges(stored.ranks)} of this job are in {stored.path}, which the job stored itself"
+            f"{path}: ranks {ranges_text(stored.ranks)} of this job are in {stored.path}, which the job stored itself"
         )
     elif missing:
         complain(f"{path}: ranks {missing} are missing: they left no files in the folders searched")

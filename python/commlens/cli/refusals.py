@@ -14,10 +14,7 @@ import click
 from commlens.base.errors import CommlensError
 from commlens.base.messages import print_message, shown
 from commlens.base.spelling import did_you_mean
-
-REFUSED = 2
-INCOMPLETE = 3
-"""Exit code of a command that has read the readable part of a damaged profile."""
+from commlens.cli.exit_codes import REFUSED
 
 
 class Refusal(click.ClickException):

@@ -26,6 +26,7 @@ from commlens.cli.options import (
     snapshot_options,
     sql_option,
 )
+from commlens.cli.outputs import print_statements
 from commlens.findings.find import Finding, read_findings, statements
 from commlens.findings.text import head_lines
 from commlens.jobs.hang import Group, draw_end, read_end
@@ -248,7 +249,9 @@ def _part_of(profile: str, at: float | None, between: tuple[float, float] | None
 def _refuse(by: str, *, unfold: bool, waiting: bool, is_part: bool) -> None:
     """Refuse options that contradict each other. is_part: rows are of some ranks or call sites."""
     if unfold and by == "comm-size":
-        raise click.UsageError("--unfold shows each communicator, and --by comm-size none: use one of them")
+        raise click.UsageError(
+            "--unfold shows each communicator, --by comm-size only their sizes: use one of them"
+        )
     if waiting and (by == "region" or is_part):
         raise click.UsageError(WAITING_OF_ALL)
 
@@ -299,8 +302,7 @@ def _print(screen: Screen, answer: Answer) -> None:
 
 def _print_sql(screen: Screen, answer: Answer) -> None:
     """Print the statements that read the rows."""
-    for title, statement in (*answer.rules, *answer.facts.statements, *answer.report.statements):
-        screen.plain(f"-- {title}\n{statement};\n\n")
+    print_statements(screen, (*answer.rules, *answer.facts.statements, *answer.report.statements))
 
 
 def _print_json(screen: Screen, answer: Answer) -> None:

@@ -15,6 +15,7 @@ from rich.text import Text
 from commlens.base.errors import CommlensError
 from commlens.base.interrupt import interruptible
 from commlens.base.messages import print_message
+from commlens.cli.exit_codes import FAILED, SUCCESS
 from commlens.cli.options import format_option
 from commlens.doctor.finding import Finding
 from commlens.doctor.text import finding_lines
@@ -67,7 +68,7 @@ def self_test(context: click.Context, folder: Path | None, style: str, launch: t
         screen.plain(csv_text(("check", "state", "text", "advice"), found))
     else:
         screen.lines([Text(""), Text(_verdict(found), "bold")])
-    context.exit(1 if _problems(found) else 0)
+    context.exit(FAILED if _problems(found) else SUCCESS)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from commlens.cli.options import (
     OutputPath,
-    comm_option,
+    comm_family_option,
     format_option,
     op_option,
     profile_argument,
@@ -73,7 +73,7 @@ STEPS = ("plan", "replay", "rules", "proof")
     default=True,
     help="Also try other variables that the run gives a reason to try, or leave them out.  [default: try them]",
 )
-@comm_option
+@comm_family_option
 @op_option("these collectives")
 @top_option(
     DEFAULT_TOP,
@@ -104,16 +104,17 @@ def tune(
     replay  A small MPI program, compiled with mpicc (or $MPICC), makes the
             communicators of the profile and measures these collectives with
             each algorithm of the library, in random order.
-    rules   What is faster with certainty becomes settings of the MPI library.
+    rules   Writes settings of the MPI library for the algorithms that are
+            significantly faster.
     proof   The application runs with and without them, and with each other
-            variable that is worth trying, in random order. Rules that make a
-            call slower are taken out, and rules are removed if nothing is
-            faster with certainty. The file settings has what is kept.
+            variable that is worth trying, in random order. Removes each rule
+            that makes a call slower, and all rules if nothing is significantly
+            faster. The file settings contains the remaining ones.
 
     Another algorithm shortens the operation, not the waiting for late ranks. For each family of communicators, blocking
     collective and message size, the table shows how much time another algorithm could save at most. Rows below 1 % of
-    the run time, or 1 ms per rank, are left out, as are those with fewer than 10 calls per rank, and collectives for
-    which the MPI library has only one algorithm. If no row remains, a sentence says so, and why.
+    the run time, or 1 ms per rank, are left out, as are those with fewer than 10 calls per member of a communicator, or
+    with calls that had not returned, and collectives for which the MPI library has only one algorithm.
 
     Columns: calls/rank: calls of a member of a communicator, on average. time: of all ranks. waiting, interval: as in
     commlens waits; unknown if no call was sampled. operation: time without waiting; <= where the waiting is unknown.
@@ -125,9 +126,8 @@ def tune(
     call takes at least as long as the fastest MPI_Recv of the run with no more bytes. Without such a receive, and in
     other collectives, nothing is taken off.
 
-    Without --comm, --op and --no-switches, sentences below the table name other variables that the run gives a reason
-    to try, such as limits from which on a message waits for its receive. The proof tries each alone, and keeps those
-    that make the run faster with certainty. More runs show whether several are faster together, or one and the rules.
+    Without --comm, --op and --no-switches, sentences below the table name other variables to try, such as limits from
+    which on a message waits for its receive. The proof keeps each that makes the run significantly faster by itself.
 
     csv and json: fastest_ns is the fastest call of a rank; least_ns what each call takes at least; variable and
     offered say how to choose, and from what. json has the other variables as switches.
@@ -185,7 +185,7 @@ def as_dict(plan: Plan, trials: list[Trial]) -> dict[str, object]:
 
 def show_plan(plan: Plan, trials: list[Trial], top: int, style: str, *, show_sql: bool) -> None:
     """Print where another algorithm could pay, and which other variables to try."""
-    from commlens.tune.text import draw, head_text, note_sentences, trial_text
+    from commlens.tune.text import draw, head_text, note_sentences, open_sentence, trial_text
 
     screen = Screen()
     statements = plan.statements
@@ -193,6 +193,9 @@ def show_plan(plan: Plan, trials: list[Trial], top: int, style: str, *, show_sql
         screen, style, statements, lambda: rows_of(plan), lambda: as_dict(plan, trials), show_sql=show_sql
     ):
         return
+    hang = open_sentence(plan)
+    if hang:
+        screen.lines([*fold("", hang, screen.width), Text("")])
     screen.lines(fold("", head_text(plan), screen.width, "bold" if plan.worth else ""))
     if plan.worth:
         screen.lines([Text(""), *draw(plan, top or None).lines(screen.width)])

@@ -19,7 +19,8 @@ from rich.text import Text
 from commlens.base.errors import CommlensError, NothingThereError
 from commlens.base.messages import print_message
 from commlens.base.users import become, name_of
-from commlens.cli.refusals import REFUSED, Refusal
+from commlens.cli.exit_codes import REFUSED
+from commlens.cli.refusals import Refusal
 from commlens.jobs.arenas import owners, places
 from commlens.render.screen import Screen, flush_output
 

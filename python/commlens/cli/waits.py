@@ -7,7 +7,7 @@ import click
 from rich.text import Text
 
 from commlens.cli.options import (
-    comm_option,
+    comm_family_option,
     format_option,
     op_option,
     profile_argument,
@@ -32,7 +32,7 @@ NOTHING = (
 
 @click.command()
 @profile_argument
-@comm_option
+@comm_family_option
 @op_option("these operations")
 @top_option(
     DEFAULT_TOP, "Show the N rows with the most waiting; 0 means all. csv and json always contain all."
@@ -51,8 +51,8 @@ def waits(
 ) -> None:
     """Show who keeps whom waiting in the messages and collectives of PROFILE.
 
-    The time of an MPI call is waiting for others and the operation itself. Of some calls, spread over the run, the
-    processes have stored when they entered and left (COMMLENS_WAITING); these samples tell the two apart.
+    The time of an MPI call consists of waiting for others and the operation itself. For a sample of the calls, each
+    process stored when it entered and left (COMMLENS_WAITING); these samples separate the two.
 
     Messages: a call that receives, such as MPI_Recv or MPI_Waitall, waits until the sender enters its send: a late
     sender. A blocking send that needs its receiver waits until the receive is posted: a late receiver. Of several

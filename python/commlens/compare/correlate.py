@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which times go with the run time over many runs: coefficients of correlation of each row."""
+"""Which times correlate with the run time over many runs: coefficients of each row."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Correlation:
 
     @property
     def can_claim(self) -> bool:
-        """Whether so many runs can show that one row goes with the run time."""
+        """Whether so many runs can show that one row correlates with the run time."""
         return smallest_p(len(self.heads)) <= ALPHA
 
     def statement(self) -> str:
@@ -140,7 +140,7 @@ class Correlation:
         n, tested = len(self.heads), len(self.rows)
         needed = runs_needed(max(1, tested))
         if not self.can_claim:
-            text = f"{n} runs cannot show that a time goes with the run time; at least {runs_needed(1)} can"
+            text = f"{n} runs cannot show a correlation with the run time; at least {runs_needed(1)} can"
             return text if needed == runs_needed(1) else f"{text}, and {needed} for one of {tested} rows"
         text = f"{n} runs, {tested} rows tested"
         return text if n >= needed else f"{text}; {needed} runs could find a single row"
@@ -264,7 +264,7 @@ def correlate(sources: Sequence[Source], by: Sequence[str]) -> Correlation:
         )
     elapsed = [float(head.elapsed_ns) for head in heads]
     if is_constant(elapsed):
-        raise CommlensError("all runs took the same time: nothing can go with it")
+        raise CommlensError("all runs took the same time: there is nothing to correlate")
     forest = Forest()
     places = [forest.add(i, head) for i, head in enumerate(heads)]
     table: dict[tuple[int | None, GroupKey], list[GroupTime]] = {}

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from commlens.base.counts import count_text
 from commlens.compare.coefficients import Coefficient
 from commlens.compare.correlate import Association, Correlation, Row, middle
 from commlens.compare.match import Node
+from commlens.compare.read import UNFINISHED
 from commlens.compare.text import bin_text
+from commlens.profile import meta
 from commlens.render.table import Column, Table
-from commlens.render.units import many, path_text, time_text
+from commlens.render.units import path_text, time_text
+
+SHOWN_PATHS = 3
 
 COLUMNS = (
     Column("row", right=False),
@@ -36,7 +41,7 @@ def size_name(row: Row, result: Correlation) -> str:
     if "comm-size" not in result.by or row.setting is not None:
         return ""
     size = row.key.comm_size
-    return "no single communicator" if size is None else f"communicators of {many(size, 'rank')}"
+    return "no single communicator" if size is None else f"communicators of {count_text(size, 'rank')}"
 
 
 def name_text(row: Row, result: Correlation) -> str:
@@ -94,7 +99,7 @@ def headline(result: Correlation) -> str:
     """Return the strongest significant relation as one sentence, or a sentence that there is none."""
     row = next((row for row in result.rows if row.claim), None)
     if row is None:
-        return "no time is shown to go with the run time"
+        return "no row correlates significantly with the run time"
     found = row.main.spearman
     family = family_of(row, result)
     origin = f" ({family.first.origin})" if family and family.first.origin else ""
@@ -102,7 +107,8 @@ def headline(result: Correlation) -> str:
         f"{name_text(row, result)}{origin} {row.claim} with the run time: Spearman {number_text(found.value)} "
         f"({interval_text(found)})"
     )
-    if row.setting is not None:
+    # The line of least squares may fall although the ranks rise, if one run is far from the others.
+    if row.setting is not None or row.main.slope * found.value <= 0:
         return text
     whose = "its slowest rank" if row.slowest else "all ranks together"
     less = "less" if row.main.slope < 0 else "more"
@@ -110,10 +116,34 @@ def headline(result: Correlation) -> str:
     return f"{text}; in a run that takes 1 s longer {whose} spends {each} {less} there"
 
 
+def unfinished(result: Correlation) -> list[str]:
+    """Return the paths of the runs in which a rank did not call MPI_Finalize."""
+    return [head.path for head in result.heads if meta.number(head.facts, UNFINISHED)]
+
+
+def unfinished_text(result: Correlation) -> str:
+    """Return a sentence about the runs of `unfinished`; empty if there are none."""
+    paths = unfinished(result)
+    if not paths:
+        return ""
+    end = "its run time ends" if len(paths) == 1 else "their run times end"
+    more = f" and {len(paths) - SHOWN_PATHS:,} more" if len(paths) > SHOWN_PATHS else ""
+    return (
+        f"{len(paths):,} of {count_text(len(result.heads), 'run')} did not call MPI_Finalize on all ranks, "
+        f"so {end} at the last sign of life: {', '.join(paths[:SHOWN_PATHS])}{more}"
+    )
+
+
 def left_out(result: Correlation) -> str:
     """Return a sentence about the rows that are not shown; empty if there are none."""
-    parts = [f"{many(result.constant, 'row')} with the same time in all runs"] if result.constant else []
-    parts += [f"{many(result.small, 'row')} below 0.1 % of the MPI time in every run"] if result.small else []
+    parts = (
+        [f"{count_text(result.constant, 'row')} with the same time in all runs"] if result.constant else []
+    )
+    parts += (
+        [f"{count_text(result.small, 'row')} below 0.1 % of the MPI time in every run"]
+        if result.small
+        else []
+    )
     return f"left out: {', '.join(parts)}" if parts else ""
 
 
@@ -146,7 +176,7 @@ def draw(result: Correlation, top: int | None) -> Table:
         if family and family.first.origin:
             table.say(family.first.origin, "  ")
     if top is not None and len(result.rows) > top:
-        table.say(f"and {many(len(result.rows) - top, 'more row')}")
+        table.say(f"and {count_text(len(result.rows) - top, 'more row')}")
     return table
 
 
@@ -193,6 +223,7 @@ def document(result: Correlation) -> dict[str, Any]:
         "strongest": headline(result),
         "statistics": result.statement(),
         "by": list(result.by),
+        "unfinished": unfinished(result),
         "left_out": {"constant": result.constant, "small": result.small},
         "rows": [
             {

@@ -10,14 +10,16 @@ from itertools import combinations
 from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
+from commlens.base.outputs import finite
 from commlens.compare.match import Node
 from commlens.compare.model import (
     NO_BIN,
     SHARE_TESTED,
     Merged,
     algorithms_text,
-    finite,
+    is_counted,
     median_split,
     merge,
     total,
@@ -31,7 +33,6 @@ from commlens.compare.statistics import (
     relative_interval,
     smallest_p,
 )
-from commlens.render.units import many
 
 LETTERS = string.ascii_uppercase
 NOT_SET = "not set"
@@ -50,7 +51,7 @@ class Group(NamedTuple):
 
     def label(self, by: str | None) -> str:
         """Return letter, value and number of runs."""
-        return f"{self.letter}: {by} {self.value}, {many(len(self.runs), 'run')}"
+        return f"{self.letter}: {by} {self.value}, {count_text(len(self.runs), 'run')}"
 
 
 class Measured(NamedTuple):
@@ -143,8 +144,8 @@ class Grouped:
     @property
     def can_find_one(self) -> bool:
         """Whether one pair of groups of one row can be significant after the correction."""
-        fewest = sorted(len(group.runs) for group in self.groups)[:2]
-        return fewest[0] >= FEWEST_FOR_INTERVAL and smallest_p(*fewest) * max(1, self.tested) <= ALPHA
+        largest = sorted(len(group.runs) for group in self.groups)[-2:]
+        return largest[0] >= FEWEST_FOR_INTERVAL and smallest_p(*largest) * max(1, self.tested) <= ALPHA
 
 
 def group_runs(runs: Sequence[RunData], by: str) -> list[Group]:
@@ -188,17 +189,21 @@ def _varying(runs: Sequence[RunData]) -> str:
 
 
 def compare_groups(
-    by: str, groups: list[Group], region: str | None = None, comms: frozenset[int] | None = None
+    by: str,
+    groups: list[Group],
+    region: str | None = None,
+    comms: frozenset[int] | None = None,
+    named: int = 0,
 ) -> Grouped:
     """Compare groups of runs: the rows of `compare`, with a median per group.
 
     Parameters
     ----------
-    region, comms
-        As in `compare`; the first run is that of the first group.
+    region, comms, named
+        As in `compare`; the runs are in the order of the groups.
     """
     runs = [run for group in groups for run in group.runs]
-    merged = merge(runs, region, comms)
+    merged = merge(runs, region, comms, named)
     columns = [[counts[i] for counts in merged.table.values()] for i in range(len(runs))]
     sums = [total(column, run.whole) for column, run in zip(columns, runs)]
     spent = [Counts(0, 0, 0, run.elapsed_ns, run.elapsed_ns) for run in runs]
@@ -217,6 +222,8 @@ def _rows(merged: Merged, groups: list[Group]) -> list[tuple[GroupRow, list[Coun
     ran, splits = _parts(merged.ran(runs), groups), _parts(merged.splits(runs), groups)
     rows = []
     for (node, path, operation, size), counts in merged.table.items():
+        if not any(map(is_counted, counts)):
+            continue
         first = merged.nodes[node].first
         names = (node, first.label, first.origin, path, operation, size)
         row = _row(names, counts, groups)
@@ -247,7 +254,8 @@ def _row(
     for part in _parts(counts, groups):
         times = [each.time_ns for each in part]
         calls, volume, time = (float(median(getattr(each, what) for each in part)) for what in MEASURES)
-        is_there = is_whole or any(each.calls for each in part)
+        # A call that did not return has time but no calls; a part of a history may have bytes only.
+        is_there = is_whole or any(is_counted(each) for each in part)
         measured.append(Measured(calls, volume, time, min(times), max(times)) if is_there else None)
     found = [(each.time_ns, i) for i, each in enumerate(measured) if each is not None]
     return GroupRow(*names, measured, min(found)[1], [None] * len(groups))
@@ -285,7 +293,8 @@ def _set_against(row: GroupRow, parts: Sequence[Sequence[float]], *, is_tested: 
     best = row.groups[row.fastest]
     for i, each in enumerate(row.groups):
         if each is not None and best is not None and i != row.fastest:
-            interval = relative_interval(parts[row.fastest], parts[i]) if is_tested else None
+            has_ratio = is_tested and best.time_ns > 0
+            interval = relative_interval(parts[row.fastest], parts[i]) if has_ratio else None
             row.against[i] = Against(each.time_ns / best.time_ns - 1 if best.time_ns else None, interval)
 
 

@@ -3,15 +3,23 @@
 
 from __future__ import annotations
 
+from commlens.base.counts import count_text
 from commlens.compare.gate import percent
 from commlens.compare.groups import Grouped, GroupRow, also_different
 from commlens.compare.match import Node
 from commlens.compare.model import rule_of
 from commlens.compare.outliers import outliers
 from commlens.compare.statistics import runs_needed
-from commlens.compare.text import bin_text, name_of_row, outlier_line, say_algorithms, say_split
+from commlens.compare.text import (
+    bin_text,
+    name_of_row,
+    outlier_line,
+    run_differences,
+    say_algorithms,
+    say_split,
+)
 from commlens.render.table import Column, Table
-from commlens.render.units import many, path_text, time_text
+from commlens.render.units import path_text, time_text
 
 
 def named(result: Grouped, index: int) -> str:
@@ -68,7 +76,7 @@ def _shown_difference(row: GroupRow) -> float:
 def statement(result: Grouped) -> str:
     """Return a sentence about the claims that the number of runs allows."""
     counts = sorted({len(group.runs) for group in result.groups})
-    runs = many(counts[0], "run") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} runs"
+    runs = count_text(counts[0], "run") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} runs"
     text = f"{len(result.groups)} configurations, {runs} each, {result.tested} pairs of times tested"
     if result.can_find_one:
         return text
@@ -79,9 +87,16 @@ def statement(result: Grouped) -> str:
 
 
 def setup_lines(result: Grouped) -> list[str]:
-    """Return a line about the settings that differ as well."""
+    """Return a line about the settings that differ as well, and one about the number and the end of ranks."""
     names = also_different(result)
-    return [f"beside {result.by}, these settings differ: {', '.join(names)}"] if names else []
+    lines = [f"beside {result.by}, these settings differ: {', '.join(names)}"] if names else []
+    found = [
+        f"{name} "
+        + ", ".join(f"{group.letter} {' or '.join(each)}" for group, each in zip(result.groups, values))
+        for name, values in run_differences([group.runs for group in result.groups]).items()
+        if name != result.by
+    ]
+    return [*lines, f"runs differ: {'; '.join(found)}"] if found else lines
 
 
 def outlier_lines(result: Grouped) -> list[str]:
@@ -191,7 +206,7 @@ def draw(result: Grouped, top: int | None) -> Table:
                 ],
             )
         if top is not None and len(rows) > top:
-            table.say(f"and {many(len(rows) - top, 'more row')}", "  ")
+            table.say(f"and {count_text(len(rows) - top, 'more row')}", "  ")
     if len(families) > len(shown):
         table.say("")
         table.say(f"and {len(families) - len(shown):,} more families")

@@ -11,6 +11,8 @@ from fnmatch import fnmatchcase
 from statistics import median
 from typing import Any, NamedTuple
 
+from commlens.base.counts import count_text
+from commlens.base.outputs import finite
 from commlens.compare.match import RULES, Forest, Node
 from commlens.compare.read import Counts, RowKey, RunData, Split, Splits
 from commlens.compare.statistics import (
@@ -65,7 +67,7 @@ class Row:
         The time on both sides in two parts, medians over the runs; None if no run has samples, or if other rows have the
         same calls in other regions.
     interval : (float, float) or None
-        95 % interval of the relative change of the time.
+        95 % interval of the relative change of the time; both bounds are infinite if only B has a time.
     p, q : float or None
         Of the rank test of the time, before and after the correction; None if not tested.
     """
@@ -142,13 +144,18 @@ class Comparison:
             needed = runs_needed(self.tested)
             text = f"{n} against {m} runs, {self.tested} times tested"
             if not self.can_find_one:
-                text += f"; {needed} against {needed} could find a change of a single row"
+                text += f"; {needed} on each side could show a change of a single row"
             return text
         needed = runs_needed(1)
         return (
-            f"{n} against {m} runs have no 95 % interval and cannot show that a time changed; at least {needed} against {needed} can, "
-            f"{runs_needed(self.tested)} against {runs_needed(self.tested)} for a single one of {self.tested} rows"
+            f"{count_text(n, 'run')} in A and {m} in B are too few to show that a time changed: at least {needed} on each side "
+            f"are needed, and {runs_needed(self.tested)} on each side to show a change in one of {self.tested} rows"
         )
+
+
+def is_counted(counts: Counts) -> bool:
+    """Return whether a row of a run has calls, bytes, messages or time."""
+    return any(counts[:4])
 
 
 def change(before: Sequence[float | None], after: Sequence[float | None]) -> Change:
@@ -227,11 +234,13 @@ class Merged(NamedTuple):
         return [{place: parts for place, parts in run.items() if rows[place] == 1} for run in found]
 
 
-def merge(runs: Sequence[RunData], region: str | None, comms: frozenset[int] | None) -> Merged:
+def merge(
+    runs: Sequence[RunData], region: str | None, comms: frozenset[int] | None, named: int = 0
+) -> Merged:
     """Match the families of all runs and return the selected rows; the parameters are those of `compare`."""
     forest = Forest()
     places = [forest.add(i, run) for i, run in enumerate(runs)]
-    wanted = None if comms is None else {places[0][family] for family in comms}
+    wanted = None if comms is None else {places[named][family] for family in comms}
     table: dict[tuple[int, str, str, int], list[Counts]] = {}
     for i, run in enumerate(runs):
         for key, each in run.rows.items():
@@ -246,6 +255,7 @@ def compare(
     after: list[RunData],
     region: str | None = None,
     comms: frozenset[int] | None = None,
+    named: int = 0,
 ) -> Comparison:
     """Compare the runs of two sides.
 
@@ -254,10 +264,12 @@ def compare(
     region : str or None
         Only regions whose path matches this glob.
     comms : frozenset of int or None
-        Only these families of the first run, and those that match them.
+        Only these families of one run, and those that match them.
+    named : int
+        The index of this run; runs of `after` follow those of `before`.
     """
     runs, split = [*before, *after], len(before)
-    merged = merge(runs, region, comms)
+    merged = merge(runs, region, comms, named)
     nodes, table, wanted = merged.nodes, merged.table, merged.wanted
     ran, splits = merged.ran(runs), merged.splits(runs)
     rows = []
@@ -385,13 +397,8 @@ def as_dict(row: Row) -> dict[str, Any]:
     parts = list(row.parts().items())
     found.update(bytes_per_call_change=parts[1][1], time_each_change=parts[2][1], time_each=parts[2][0][5:])
     low, high = row.interval or (None, None)
-    found.update(low=low, high=high, p=row.p, q=row.q, significant=row.is_significant)
+    found.update(low=finite(low), high=finite(high), p=row.p, q=row.q, significant=row.is_significant)
     return found
-
-
-def finite(value: float | None) -> float | None:
-    """Return a change, None for one from nothing."""
-    return None if value is None or math.isinf(value) else value
 
 
 def rule_of(node: Node) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from commlens.base.counts import count_text
 from commlens.compare.load import NodeLoad
 from commlens.compare.read import RunData
-from commlens.render.units import average_text, many
+from commlens.render.units import average_text
 
 FEWEST = 5  # runs; quartiles of fewer runs are not reliable
 FENCE = 1.5
@@ -83,7 +84,7 @@ def place_text(nodes: Sequence[str]) -> str:
     """
     if not any(nodes):
         return ""
-    more = f" and {many(len(nodes) - SHOWN_NODES, 'more node')}" if len(nodes) > SHOWN_NODES else ""
+    more = f" and {count_text(len(nodes) - SHOWN_NODES, 'more node')}" if len(nodes) > SHOWN_NODES else ""
     return f" on {', '.join(map(shortened, nodes[:SHOWN_NODES]))}{more}"
 
 

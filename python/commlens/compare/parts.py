@@ -92,7 +92,7 @@ def limit_to_parts(runs: Sequence[RunData], parts: dict[int, Part], selection: S
         mine = {family: wanted[node] for family, node in places.items() if node in wanted}
         if mine:
             limit_run(run, runs[0].path, mine, selection)
-    name_parts(runs[0], cut)
+            name_parts(run, mine)
 
 
 def limit_run(run: RunData, first: str, parts: dict[int, Part], selection: Selection) -> None:
@@ -133,7 +133,7 @@ def ids_of_parts(
 
 
 def name_parts(run: RunHead, parts: dict[int, Part]) -> None:
-    """Give families of the first run the labels of their selected parts."""
+    """Give families of a run the labels of their selected parts, which are names of the first run."""
     for family, part in parts.items():
         one = run.families[family]
         if not part.is_whole:

@@ -27,7 +27,10 @@ SELECT family.*, module, build_id, callsite.offset
 MEMBER_SQL = """\
 SELECT DISTINCT owner.family AS owner, member.family AS member
   FROM comm_set JOIN comm AS owner ON owner.id = comm_set.comm JOIN comm AS member ON member.id = comm_set.member"""
-RANKS_SQL = "SELECT node, SUM(mpi_ns) AS mpi_ns, MAX(mpi_ns) AS most FROM rank GROUP BY node ORDER BY node"
+RANKS_SQL = """\
+SELECT node, MAX(mpi_ns) AS most, SUM(state <> 'finalized') AS unfinished FROM rank GROUP BY node ORDER BY node"""
+UNFINISHED = "ranks without MPI_Finalize"
+"""Name of the fact: the number of such ranks in a recovered profile; 0 in others, and in summary detail."""
 
 
 Algorithms = dict[tuple[int, str, int], frozenset[str]]
@@ -249,6 +252,7 @@ def read_head(connection: sqlite3.Connection, path: str) -> RunHead:
     facts["node names"] = ", ".join(row["node"] for row in nodes)
     slowest = max(nodes, key=lambda row: row["most"])["node"] if nodes else ""
     facts["node of the slowest rank in MPI"] = slowest
+    facts[UNFINISHED] = str(sum(row["unfinished"] or 0 for row in nodes))
     cpus = connection.execute("SELECT DISTINCT cpus FROM rank ORDER BY cpus LIMIT 64").fetchall()
     facts["CPUs"] = " / ".join(row["cpus"] for row in cpus)
     settings = joined_settings(read_settings(connection))

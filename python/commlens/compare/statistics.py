@@ -100,12 +100,20 @@ def middle_places(*sizes: int) -> list[NDArray[np.int64]]:
 
 
 def relative_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float] | None:
-    """Return the bootstrap interval of median(second) / median(first) - 1, or None with too few runs.
+    """Return the bootstrap interval of median(second) / median(first) - 1.
 
-    Percentile method with a fixed seed; the tail is widened for few runs, as `tail` describes.
+    Percentile method with a fixed seed; the tail is widened for few runs, as `tail` describes. Both bounds are infinite
+    if all values rise from 0. None with too few runs, or if only some of the first values are 0.
+
+    >>> relative_interval([0, 0, 0, 0], [5, 6, 7, 8]), relative_interval([5, 6, 7, 8], [0, 0, 0, 0])
+    ((inf, inf), (-1.0, -1.0))
     """
     fewest = min(len(first), len(second))
-    if fewest < FEWEST_FOR_INTERVAL or min(first) <= 0:
+    if fewest < FEWEST_FOR_INTERVAL:
+        return None
+    if not any(first) and min(second) > 0:
+        return math.inf, math.inf
+    if min(first) <= 0:
         return None
     medians = [
         np.sort(np.array(side, dtype=np.float64))[places].mean(axis=1)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
 from commlens.compare.gate import Condition, percent
 from commlens.compare.model import NO_BIN, Comparison, Row, rule_of
 from commlens.compare.outliers import outliers
-from commlens.compare.read import RunData, Split
+from commlens.compare.read import UNFINISHED, RunData, RunHead, Split
 from commlens.compare.statistics import runs_needed
 from commlens.profile import meta
 from commlens.render.table import Column, Table
@@ -75,6 +76,8 @@ def name_of_row(row: Named) -> str:
 
 def changes_text(row: Row) -> str:
     """Return the factors of a change of time."""
+    if row.changes["time"].ratio == math.inf:
+        return "new in B"
     return ", ".join(f"{name} {percent(value)}" for name, value in row.parts().items() if value is not None)
 
 
@@ -126,13 +129,42 @@ def setup_differences(comparison: Comparison) -> dict[str, tuple[list[str], list
     return found
 
 
+def completeness(run: RunHead) -> dict[str, str]:
+    """Return the number of ranks of a run, and what its profile lacks, by name; without unknown numbers."""
+    ranks, collected = (meta.number(run.facts, name) for name in ("ranks", "ranks_collected"))
+    has_open_calls = run.facts.get("open_calls") == "counted"
+    found = {
+        "ranks": str(ranks) if ranks else "",
+        "ranks without data": str(ranks - collected) if ranks and collected else "",
+        UNFINISHED: run.facts.get(UNFINISHED, ""),
+        "time of calls that did not return": "counted" if has_open_calls else "not counted",
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def run_differences(sides: Sequence[Sequence[RunHead]]) -> dict[str, list[list[str]]]:
+    """Return the entries of `completeness` whose values differ between sides or groups, with the values of each."""
+    known = [[completeness(run) for run in side] for side in sides]
+    found = {}
+    for name in dict.fromkeys(name for side in known for run in side for name in run):
+        values = [list(dict.fromkeys(run[name] for run in side if name in run)) for side in known]
+        if all(values) and any(set(each) != set(values[0]) for each in values):
+            found[name] = values
+    return found
+
+
 def setup_lines(comparison: Comparison) -> list[str]:
-    """Return lines about settings that differ between the sides, and about profiles that count differently."""
+    """Return lines about differences between the sides: of settings, of the end of runs, and of counting."""
     found = [
         f"{name} {' or '.join(before)} → {' or '.join(after)}"
         for name, (before, after) in setup_differences(comparison).items()
     ]
     lines = [f"set up differently: {'; '.join(found)}"] if found else []
+    found = [
+        f"{name} {' → '.join(' or '.join(values) for values in sides)}"
+        for name, sides in run_differences(comparison.sides).items()
+    ]
+    lines += [f"runs differ: {'; '.join(found)}"] if found else []
     known = [meta.number(run.facts, "schema_version") for side in comparison.sides for run in side]
     versions = {version < NULL_BIN_SINCE for version in known if version}
     if len(versions) == 2 and any(row.bin == NULL_BIN for row in comparison.rows):
@@ -187,7 +219,8 @@ def cells(row: Row, comparison: Comparison) -> list[str]:
     """Return the cells of a row after its name and size."""
     calls, each = row.changes["calls"], list(row.parts().values())
     time = row.changes["time"]
-    interval = " to ".join(percent(bound) for bound in row.interval) if row.interval else ""
+    bounds = [percent(bound) for bound in row.interval or ()]
+    interval = bounds[0] if bounds and time.ratio == math.inf else " to ".join(bounds)
     return [
         percent(calls.ratio),
         percent(each[1]) if row.changes["bytes"].after else "",

@@ -77,7 +77,7 @@ def preloads(env: Mapping[str, str]) -> list[Finding]:
                 )
             )
         else:
-            found.append(ok("preload", f"{path} stays in LD_PRELOAD, behind commlens"))
+            found.append(ok("preload", f"{path} stays in LD_PRELOAD, after commlens"))
     return found
 
 

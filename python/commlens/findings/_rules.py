@@ -38,7 +38,7 @@ RULES = (
         name='late_ranks',
         title='Some ranks work longer than the others',
         show='ranks',
-        text='{who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}]',
+        text='{who} {late_ns:time} outside MPI, {others} only {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}]',
         advice='Give these ranks less work, or split their work; look at what they do between their MPI calls.',
         reason='Below 10 % of the run, a perfect balance would hardly be noticed. A call is named as the place where the others wait only if a late rank and another one use its communicator, and if it explains half of the difference; a code region under the same condition.',
         misses='Programs with several threads per rank, and ranks that did not reach MPI_Finalize: their time outside MPI is not known. Ranks that are late in turns. More than half of the ranks: then the others are idle.',
@@ -93,7 +93,9 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
                            ELSE late || ' ranks, such as rank ' || first || ',' END || ' spend' END AS who,
        CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
                    ELSE 'the others' END AS others,
-       COALESCE(CASE others WHEN 1 THEN '; it waits for ' ELSE '; they wait for ' END
+       COALESCE('; ' || CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
+                                           || ' waits for '
+                                    ELSE 'the others wait for ' END
                 || CASE late WHEN 1 THEN 'rank ' || first ELSE 'them' END || ' in ' || op
                 || CASE communicator WHEN 'W0.0' THEN '' ELSE ' of ' || communicator END, '') AS place
   FROM both LEFT JOIN named LEFT JOIN work""",
@@ -143,7 +145,7 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
         name='uneven_communicator',
         title='In one communicator the same member arrives last',
         show='ranks',
-        text='{last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} {last_ns:time}',
+        text='{last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} only {last_ns:time}',
         advice='Look at what this member does before the call, in other communicators too.',
         reason='Nobody leaves these collectives before the last member has arrived, so the member with the least time in them came last. Below 10 % of the run the difference is not worth the search. With fewer than 10 calls per member it may have come last once.',
         misses='Broadcasts, reductions to a root, gathers and scatters, where the least time says nothing about who was late. Members that are late in turns. A rank that also works longest of all has the finding late_ranks instead.',
@@ -390,7 +392,7 @@ SELECT 1.0 * t / total AS share, t / callers AS each_ns, least_ns, callers, call
         text='{op} among {size:count} ranks[ on {communicator}][ at {site}], with {block:count} B for each of them, takes {share:share} of the time',
         advice='Exchange among fewer ranks: a decomposition in two dimensions makes communicators of the square root of their number. Or combine several exchanges in one.',
         reason='The number of messages of a call grows with the square of the number of ranks; blocks of up to 1 KiB take as long as empty ones. From 32 ranks on this dominates. Only the time of the fastest rank counts, because the others may have waited. Below 10 % of the time there is little to gain.',
-        misses='All-to-all exchanges made of single messages. MPI_Alltoallw. Communicators with fewer than 32 ranks.',
+        misses='All-to-all exchanges made of single messages. MPI_Alltoallw. Communicators with fewer than 32 ranks. Jobs that were killed: a call that never returned has time, but no bytes.',
         thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'fewest_ranks': 32, 'largest_block': 1024},
         evidence=(
             ('size', 'members of the communicator', 'count'),
@@ -414,7 +416,8 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
        bytes / (calls * size) AS block, op.name AS op, CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator,
        NULLIF(sums.callsite, 0) AS site
   FROM run CROSS JOIN sums JOIN op ON op.id = sums.op JOIN family ON family.family = sums.family
- WHERE least_ns * callers >= 0.1 * total AND bytes <= calls * size * 1024
+ WHERE least_ns * callers >= 0.1 * total AND calls > 0 AND bytes <= calls * size * 1024
+   AND NOT EXISTS (SELECT 1 FROM rank WHERE state <> 'finalized')
  ORDER BY share DESC LIMIT 1""",
     ),
     Rule(
@@ -540,7 +543,7 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
         title='In a collective with a root, the others wait for the same rank',
         show='waiting',
         text='{last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone, because it {cause}',
-        advice='commlens waits --ranks shows when each rank arrives. If the rank computes longer, move its work behind the call or to other ranks; if it comes out of other MPI calls, look for whom it waits there.',
+        advice='commlens waits --ranks shows when each rank arrives. If the rank computes longer, move its work after the call or to other ranks; if it comes out of other MPI calls, look for whom it waits there.',
         reason='Samples tell who was last and for how long the others waited for it alone (table waiting); if it came as early as the one before it, this time would be saved. Below 10 % of the run it is not worth the search. With fewer than 10 samples it may have come last by chance. Among two ranks each is last in half of the calls by chance, so more is required the fewer they are. The rank computes longer if its time outside MPI before a call exceeds that of the others by half of the time they wait for it.',
         misses='Runs with COMMLENS_WAITING=0, ranks on several machines, and collectives without samples. Barriers, allreduces, allgathers and alltoalls have the finding uneven_communicator. A rank that also works longest of all has the finding late_ranks instead.',
         thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_samples': 10, 'least_part': 0.5},
@@ -630,7 +633,7 @@ SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns
         name='late_peer',
         title='The others wait for messages of the same rank',
         show='waiting',
-        text='rank {late} {how}[ in region {late_region}]: the others together wait {caused_ns:time} for it, longest in {op}[ on {communicator}], and it waits {own_ns:time} for them[; they wait {passed_ns:time} more for ranks that it delays]',
+        text='rank {late} {how}[ in region {late_region}]: the other ranks together wait {caused_ns:time} for it, longest in {op}[ on {communicator}]; rank {late} itself waits {own_ns:time} for them[; ranks that it delays cause another {passed_ns:time} of waiting]',
         advice='Let this rank send, or post its receives, before its other work; or give that work to other ranks. If it comes late out of other MPI calls, look for whom it waits there (commlens waits --ranks).',
         reason='Samples of both ends of a message tell which one came last, and how long the other waited (table waiting). Below 10 % of the run it is not worth the search; the estimate less twice its standard error must reach this. With fewer than 10 sampled calls that waited for it, a rank may have been late by chance. Of two ranks each causes half of the waiting by chance, so more is required the fewer they are. A rank that waits longer than a fifth of what it causes passes on the delay of another one. A chain of delays begins at a rank that waits as little, if it has four fifths of what all ranks cause beyond their own waiting; without its delay none of them would wait.',
         misses='Runs with COMMLENS_WAITING=0 or COMMLENS_MATRIX=off, and messages without samples. Several late ranks, or ranks that are late in turns. A rank that also works longest of all has the finding late_ranks instead; a rank for which the others wait in a collective, too, has the finding of the collective. A rank at one end of nine of ten messages among 8 or more ranks: see one_rank_serves.',

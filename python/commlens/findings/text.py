@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from commlens.base.counts import count_text
 from commlens.findings._rules import RULES
 from commlens.findings.find import Finding
 from commlens.render.table import fold
-from commlens.render.units import count_text
 
 MOST_IN_HEAD = 5
 LABEL_WIDTH = 14

@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any
 
 from commlens.base.errors import CommlensError
-from commlens.fleet.engine import Engine
+from commlens.fleet.engine import IS_PLAUSIBLE, Engine
 from commlens.fleet.toml import read_toml
 
 NORMAL = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
@@ -30,13 +30,16 @@ FEWEST_OF_INPUT = 3
 FEWEST_OF_WEEKDAY = 5
 FOUR_WEEKS = 28
 
-RUNS_SQL = """
+RUNS_SQL = f"""
 SELECT cluster, code, input, start, elapsed_ns / 1e9 AS seconds, app_ns / 3.6e12 AS hours
-  FROM job WHERE start IS NOT NULL AND elapsed_ns > 0 AND state IN ('finalized', '') ORDER BY cluster, code, start, job
+  FROM job WHERE start IS NOT NULL AND elapsed_ns > 0 AND state IN ('finalized', '') AND {IS_PLAUSIBLE}
+ ORDER BY cluster, code, start, job
 """
-NODES_SQL = """
+NODES_SQL = f"""
 SELECT cluster, node, start, slowness FROM node
- WHERE slowness IS NOT NULL AND start IS NOT NULL ORDER BY cluster, node, start, job
+ WHERE slowness IS NOT NULL AND start IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM job WHERE job.job = node.job AND NOT {IS_PLAUSIBLE})
+ ORDER BY cluster, node, start, job
 """
 
 
@@ -217,6 +220,20 @@ def by_day(values: Iterable[tuple[int, float]]) -> list[float]:
     return [median(some) for some in days.values()]
 
 
+def usual_of_inputs(runs: Iterable[Run]) -> dict[str, float]:
+    """Return the median log time of each input that enough runs have.
+
+    >>> usual_of_inputs([Run(day, "a", 1.0 + day, 1.0) for day in range(FEWEST_OF_INPUT)]) == {"a": (1 + FEWEST_OF_INPUT) / 2}
+    True
+    >>> usual_of_inputs([])
+    {}
+    """
+    of_input: dict[str, list[float]] = defaultdict(list)
+    for run in runs:
+        of_input[run.case].append(run.log_s)
+    return {name: median(some) for name, some in of_input.items() if len(some) >= FEWEST_OF_INPUT}
+
+
 def step_at(day: int, before: Sequence[Run], after: Sequence[Run], rule: Regression) -> Step | None:
     """Return how runs from a day on differ from those before it; None if there are too few to know.
 
@@ -225,10 +242,7 @@ def step_at(day: int, before: Sequence[Run], after: Sequence[Run], rule: Regress
     >>> round(step_at(60, usual, later, Regression()).change, 3), step_at(60, [], later, Regression())
     (0.104, None)
     """
-    of_input: dict[str, list[float]] = defaultdict(list)
-    for run in before:
-        of_input[run.case].append(run.log_s)
-    usual = {name: median(some) for name, some in of_input.items() if len(some) >= FEWEST_OF_INPUT}
+    usual = usual_of_inputs(before)
     known = [(run.day, run.log_s - usual[run.case]) for run in before if run.case in usual]
     new = [run for run in after if run.case in usual]
     if len(new) < rule.jobs or not known:
@@ -250,11 +264,7 @@ def step_at(day: int, before: Sequence[Run], after: Sequence[Run], rule: Regress
 def exact_day(day: int, runs: Sequence[Run], rule: Regression) -> int:
     """Return the day near `day` that parts the runs best: the sum of their distances to the medians of both sides is least."""
     near = rule.window_days // 2
-    of_input: dict[str, list[float]] = defaultdict(list)
-    for run in runs:
-        if day - rule.history_days <= run.day < day - near:
-            of_input[run.case].append(run.log_s)
-    usual = {name: median(some) for name, some in of_input.items() if len(some) >= FEWEST_OF_INPUT}
+    usual = usual_of_inputs(run for run in runs if day - rule.history_days <= run.day < day - near)
     known = [run for run in runs if run.case in usual and day - rule.history_days <= run.day]
     values = [(run.day, run.log_s - usual[run.case]) for run in known]
     before = [value for value in values if value[0] < day - near]

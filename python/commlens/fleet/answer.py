@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from commlens.base.counts import count_text
 from commlens.fleet.engine import Answer, Engine
 from commlens.fleet.log import Log
 from commlens.fleet.questions import Question
@@ -25,15 +27,6 @@ SHARES = (
     "noise",
     "mpi_change",
 )
-
-
-def many(count: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> many(1, "job"), many(2000, "job")
-    ('1 job', '2,000 jobs')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def ask(engine: Engine, question: Question) -> Answer:
@@ -59,11 +52,13 @@ def cell_text(title: str, value: Any) -> str:
 
 
 def number_text(title: str, value: float) -> str:
-    """Return a number with its unit.
+    """Return a number with its unit; an empty text for infinity and NaN, as a division by zero yields them.
 
-    >>> number_text("jobs", 4200), number_text("slowness", 1.0834), number_text("own_hours", 0.02)
-    ('4,200', '1.083', '0.02')
+    >>> number_text("jobs", 4200), number_text("slowness", 1.0834), number_text("own_hours", 0.02), number_text("x", float("nan"))
+    ('4,200', '1.083', '0.02', '')
     """
+    if not isfinite(value):
+        return ""
     if title.endswith("_ns"):
         return time_text(round(value))
     if title.endswith("change"):
@@ -104,8 +99,8 @@ def summary(root: Path, engine: Engine) -> Iterator[str]:
     state = Log(root).read()
     size = sum(file.bytes for file in state.files.values())
     rows = sum(file.rows for file in state.files.values())
-    of = f"{many(jobs, 'job')} of {many(codes, 'code')} on {many(clusters, 'machine')}"
+    of = f"{count_text(jobs, 'job')} of {count_text(codes, 'code')} on {count_text(clusters, 'machine')}"
     yield f"{of}, {hours or 0:,.0f} hours of processes"
     if first is not None:
         yield f"from {first:%Y-%m-%d} to {last:%Y-%m-%d}"
-    yield f"{many(rows, 'row')} in {many(len(state.files), 'file')}, {size / 1e6:,.1f} MB"
+    yield f"{count_text(rows, 'row')} in {count_text(len(state.files), 'file')}, {size / 1e6:,.1f} MB"

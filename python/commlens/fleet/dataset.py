@@ -61,6 +61,10 @@ class Dataset:
             found |= self._numbers(file, column or IDENTITIES[table])
         return found
 
+    def clusters(self, table: str) -> set[str]:
+        """Return the clusters of the rows of a table, as in the paths of its files."""
+        return {file.cluster for file in self.state.of(table)}
+
     def _new(self, rows: Rows) -> tuple[dict[str, list[tuple[Any, ...]]], bool]:
         """Return the rows that are not in the dataset yet, and whether that is all of them."""
         found: dict[str, list[tuple[Any, ...]]] = {}

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -77,12 +77,16 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+IS_PLAUSIBLE = "COALESCE(job.start <= job.changed + INTERVAL 1 DAY, true)"
+"""Condition on a row of table job: it did not start more than a day after its profile was written, as by a wrong clock."""
+
+
 def asked_sql(scope: Scope) -> str:
     """Return the statement for view asked, whose one row has the date of --at."""
     if scope.at is not None:
         value = f"SELECT CAST('{scope.at:%Y-%m-%d %H:%M:%S}' AS TIMESTAMP) AS at"
     else:
-        value = "SELECT MAX(start) - INTERVAL 30 DAY AS at FROM job"
+        value = f"SELECT MAX(start) - INTERVAL 30 DAY AS at FROM job WHERE {IS_PLAUSIBLE}"
     return f"CREATE OR REPLACE TEMPORARY VIEW asked AS {value}"
 
 
@@ -92,14 +96,35 @@ SELECT id, cluster, month, changed, owner, profile, reason
   FROM (SELECT refused.*, ROW_NUMBER() OVER (PARTITION BY cluster, profile ORDER BY changed DESC, id) AS place
           FROM refused) AS latest
  WHERE place = 1 AND NOT EXISTS (
-       SELECT 1 FROM job
-        WHERE job.cluster = latest.cluster AND job.profile = latest.profile AND job.changed >= latest.changed)
+       SELECT 1 FROM every_job
+        WHERE every_job.cluster = latest.cluster AND every_job.profile = latest.profile
+          AND every_job.changed >= latest.changed)
 """
 """View unreadable: the newest refusal of each profile that was not read since, as one that was still being copied."""
 
 
-def files_of(root: Path, scope: Scope) -> dict[str, list[Path]]:
-    """Return the files of each table that may have rows of some jobs.
+@dataclass(frozen=True)
+class View:
+    """A view on rows of files.
+
+    Attributes
+    ----------
+    table : str
+        Table of these files.
+    condition : str
+        Which of their rows.
+    """
+
+    table: str
+    paths: list[Path]
+    condition: str
+
+
+def views_of(root: Path, scope: Scope) -> dict[str, View]:
+    """Return the views by name: each table with the rows of some jobs, and every_job.
+
+    View every_job has the jobs of all codes and months. Rows without a code are matched with it, and rows with a month of
+    another time zone.
 
     Raises
     ------
@@ -107,7 +132,22 @@ def files_of(root: Path, scope: Scope) -> dict[str, list[Path]]:
         The folder is no dataset.
     """
     state = Log(root).read()
-    return {table: [root / file.path for file in state.of(table) if scope.takes(file)] for table in TABLES}
+
+    def view(table: str, of: Scope) -> View:
+        paths = [root / file.path for file in state.of(table) if of.takes(file)]
+        return View(table, paths, of.condition(table))
+
+    views = {table: view(table, scope) for table in TABLES}
+    return {**views, "every_job": view("job", Scope(cluster=scope.cluster))}
+
+
+def plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a row with floating-point numbers in the place of decimal ones, which literals such as 0.5 are.
+
+    >>> plain(("a", 1, Decimal("1.50")))
+    ('a', 1, 1.5)
+    """
+    return tuple(float(value) if isinstance(value, Decimal) else value for value in row)
 
 
 class DuckEngine:
@@ -122,7 +162,7 @@ class DuckEngine:
     """
 
     def __init__(self, root: Path, scope: Scope, *, memory: str = "", threads: int = 0):
-        files = files_of(root, scope)
+        views = views_of(root, scope)
         duckdb = load("duckdb")
         self._error, self._select = duckdb.Error, duckdb.StatementType.SELECT
         self._connection = duckdb.connect(":memory:")
@@ -132,8 +172,8 @@ class DuckEngine:
         for name, value in settings.items():
             if value:
                 self._connection.execute(f"SET {name} = '{value}'")
-        for table, paths in files.items():
-            self._open(table, paths, scope.condition(table))
+        for name, view in views.items():
+            self._open(name, view)
         for sql in (asked_sql(scope), UNREADABLE_SQL):
             self._connection.execute(sql)
         # Queries of users read the dataset and nothing else.
@@ -141,20 +181,20 @@ class DuckEngine:
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
-    def _open(self, table: str, paths: Sequence[Path], condition: str) -> None:
-        """Create the view of a table; columns that older files lack are NULL."""
+    def _open(self, name: str, view: View) -> None:
+        """Create a view; columns that older files lack are NULL."""
         have: set[str] = set()
         source = ""
-        if paths:
-            listed = ", ".join(quoted(str(path.resolve())) for path in paths)
+        if view.paths:
+            listed = ", ".join(quoted(str(path.resolve())) for path in view.paths)
             source = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
             have = {row[0] for row in self._fetch(f"DESCRIBE SELECT * FROM {source}")}
         columns = ", ".join(
             f"CAST({column.name if column.name in have else 'NULL'} AS {column.type}) AS {column.name}"
-            for column in TABLES[table].columns
+            for column in TABLES[view.table].columns
         )
-        where = f"FROM {source} WHERE {condition}" if paths else "WHERE false"
-        self._fetch(f"CREATE OR REPLACE TEMPORARY VIEW {table} AS SELECT {columns} {where}")
+        where = f"FROM {source} WHERE {view.condition}" if view.paths else "WHERE false"
+        self._fetch(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT {columns} {where}")
 
     def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
         return self.run(sql)[1]
@@ -169,7 +209,7 @@ class DuckEngine:
         """
         try:
             done = self._connection.execute(sql)
-            return [column[0] for column in done.description or ()], done.fetchall()
+            return [column[0] for column in done.description or ()], list(map(plain, done.fetchall()))
         except self._error as error:
             raise refused(error) from None
 

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.base.escape import Target, escape
-from commlens.fleet.answer import ask, cell_text, many
+from commlens.fleet.answer import ask, cell_text
 from commlens.fleet.engine import Engine
-from commlens.fleet.questions import read_question
+from commlens.fleet.questions import OF_ALL_CODES, read_question
 
 MOST_ROWS = 15
 MOST_CODES = 8
@@ -233,8 +234,8 @@ def month_chart(rows: Sequence[tuple[Any, ...]]) -> str:
     return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{"".join(parts)}</svg><p>{keys}</p>'
 
 
-def panels(engine: Engine, links: Links, *, is_personal: bool) -> Iterator[str]:
-    """Yield the parts of the page."""
+def panels(engine: Engine, links: Links, names: Iterable[str], *, is_personal: bool) -> Iterator[str]:
+    """Yield the parts of the page; names are those of its questions."""
     rows = engine.run(MONTHS_SQL)[1]
     about = "Hours of all processes by month and code; above a bar the share of MPI, below it the hours."
     yield panel("The machine over time", about, month_chart(rows))
@@ -253,7 +254,7 @@ def panels(engine: Engine, links: Links, *, is_personal: bool) -> Iterator[str]:
         yield panel(
             title, "Each line leads to the page of the job." if any(to) else "", table(titles, some, to)
         )
-    for name in QUESTIONS:
+    for name in names:
         question = read_question(name)
         titles, some = ask(engine, question)
         # Of share, what the chart does not show: codes and queues.
@@ -270,10 +271,13 @@ def largest(engine: Engine, links: Links) -> dict[str, str]:
     return {row[0]: links.to(dict(zip(titles, row))) for row in rows}
 
 
-def page(engine: Engine, title: str, links: Links, *, is_personal: bool = False) -> str:
+def page(
+    engine: Engine, title: str, links: Links, *, is_personal: bool = False, is_of_one_code: bool = False
+) -> str:
     """Return the page of a dataset. Without is_personal it names no user and no path."""
+    names = [name for name in QUESTIONS if not (is_of_one_code and name in OF_ALL_CODES)]
     ((jobs, codes, clusters, hours, share, first, last),) = engine.run(ABOUT_SQL)[1]
-    about = f"{many(jobs, 'job')} of {many(codes, 'code')} on {many(clusters, 'machine')}"
+    about = f"{count_text(jobs, 'job')} of {count_text(codes, 'code')} on {count_text(clusters, 'machine')}"
     if first is not None:
         about += f", {first:%Y-%m-%d} to {last:%Y-%m-%d}: {hours:,.0f} hours of processes, {100 * (share or 0):.1f} % in MPI"
     style = resources.files("commlens.page").joinpath("_page.css").read_text(encoding="utf-8")
@@ -282,5 +286,5 @@ def page(engine: Engine, title: str, links: Links, *, is_personal: bool = False)
         title=safe(title),
         about=safe(about),
         style=style,
-        panels="\n".join(panels(engine, links, is_personal=is_personal)),
+        panels="\n".join(panels(engine, links, names, is_personal=is_personal)),
     )

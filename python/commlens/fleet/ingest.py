@@ -19,7 +19,8 @@ from commlens.fleet.dataset import Dataset
 from commlens.fleet.job import JobReader, Origin, Rows, month_of, state_of
 from commlens.fleet.pseudonyms import Pseudonyms
 from commlens.profile import open_profile
-from commlens.profile.shards import IncompleteProfile, is_directory
+from commlens.profile.incomplete import IncompleteProfile
+from commlens.profile.shards import is_directory
 
 MOST_ROWS = 200_000
 """Rows of a batch: about 100 MB of memory."""

@@ -36,11 +36,6 @@ class Pseudonyms:
     def __init__(self, key: bytes | None = None):
         self._key = key
 
-    @property
-    def are_used(self) -> bool:
-        """Whether values become tokens."""
-        return self._key is not None
-
     def token(self, kind: str, text: str) -> str:
         """Return the token of a value, or the value without a key; an empty value stays empty.
 

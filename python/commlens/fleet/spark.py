@@ -7,7 +7,7 @@ The dataset is on a file system that all workers reach, under the same path.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,7 +18,7 @@ from commlens.base.errors import CommlensError
 from commlens.base.messages import print_message
 from commlens.base.packages import load
 from commlens.fleet._dataset import TABLES
-from commlens.fleet.engine import UNREADABLE_SQL, Answer, Scope, asked_sql, files_of
+from commlens.fleet.engine import UNREADABLE_SQL, Answer, Scope, View, asked_sql, plain, views_of
 
 LOCAL = "local[*]"
 IDLE_S = 30.0
@@ -29,7 +29,8 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    # A division by zero is NULL for DuckDB, and not an error.
+    # A division by zero is NULL, and not an error.  DuckDB returns infinity or NaN.  The questions do not depend on it: their
+    # divisors are not 0, or NULLIF makes them NULL.
     "spark.sql.ansi.enabled": "false",
 }
 
@@ -44,7 +45,7 @@ class SparkEngine:
     """
 
     def __init__(self, root: Path, scope: Scope, *, master: str = LOCAL):
-        files = files_of(root, scope)
+        views = views_of(root, scope)
         self._master = master
         sql = load("pyspark.sql", "pyspark")
         self._errors: tuple[type[BaseException], ...] = (
@@ -60,22 +61,23 @@ class SparkEngine:
             raise CommlensError(
                 f"Spark cannot be started with master {master}: {_first_line(error)}"
             ) from None
-        for table, paths in files.items():
-            self._open(table, paths, scope.condition(table))
+        for name, view in views.items():
+            self._open(name, view)
         for sql in (asked_sql(scope), UNREADABLE_SQL):
             self.run(sql)
 
-    def _open(self, table: str, paths: Sequence[Path], condition: str) -> None:
-        """Create the view of a table; columns that older files lack are NULL.
+    def _open(self, name: str, view: View) -> None:
+        """Create a view; columns that older files lack are NULL.
 
         Spark gets the columns, so that it need not open all files to find them.
         """
-        columns = ", ".join(f"`{column.name}` {_type(column.type)}" for column in TABLES[table].columns)
-        if paths:
-            frame = self._session.read.schema(columns).parquet(*[path.resolve().as_uri() for path in paths])
+        columns = ", ".join(f"`{column.name}` {_type(column.type)}" for column in TABLES[view.table].columns)
+        if view.paths:
+            paths = [path.resolve().as_uri() for path in view.paths]
+            frame = self._session.read.schema(columns).parquet(*paths)
         else:
             frame = self._session.createDataFrame([], columns)
-        frame.where(condition).createOrReplaceTempView(table)
+        frame.where(view.condition).createOrReplaceTempView(name)
 
     def run(self, sql: str) -> Answer:
         """Run a statement; return titles and rows.
@@ -88,7 +90,7 @@ class SparkEngine:
         try:
             frame = self._session.sql(sql)
             with self._notice():
-                return list(frame.columns), [tuple(map(_value, row)) for row in frame.collect()]
+                return list(frame.columns), [plain(tuple(map(_value, row))) for row in frame.collect()]
         except self._errors as error:
             raise CommlensError(f"SQL: {_first_line(error)}") from None
 

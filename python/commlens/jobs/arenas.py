@@ -12,7 +12,7 @@ import re
 import sqlite3
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -25,6 +25,7 @@ from commlens.launch.runner import find_runner
 from commlens.launch.settings import read_settings
 from commlens.profile import open_profile
 from commlens.profile.incomplete import complain
+from commlens.selection.words import range_text
 
 TOOL = "commlens-arena"
 STARTING = "its process was still in MPI_Init"
@@ -176,7 +177,7 @@ class Job:
         # A damaged arena may claim any size, so only existing ranks are listed one by one.
         there = sorted({arena.rank for arena in self.arenas} | set(others))
         gaps = [(low + 1, high - 1) for low, high in zip([-1, *there], [*there, self.first.size])]
-        return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in gaps if a <= b)
+        return ", ".join(range_text(gap) for gap in gaps if gap[0] <= gap[1])
 
 
 def places(env: Mapping[str, str]) -> list[Path]:
@@ -323,7 +324,7 @@ def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess
             preexec_fn=users.end_with_parent if users.has_become() else None,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise CommlensError(f"{TOOL} was not done after {users.PATIENCE_S} s") from None
+        raise CommlensError(f"{TOOL} did not finish within {users.PATIENCE_S} s") from None
 
 
 def _environment() -> dict[str, str]:
@@ -356,7 +357,7 @@ def rows_of(command: str, files: Iterable[Path], columns: Sequence[str]) -> list
     """
     done = run_tool([command], files)
     if done.returncode != 0:
-        raise CommlensError(ended(done))
+        raise CommlensError(failure_text(done))
     heading, *lines = done.stdout.removesuffix("\n").split("\n")
     if heading.split("\t") != list(columns):
         raise CommlensError(
@@ -470,8 +471,33 @@ def merge(job: Job, output: Path) -> tuple[Path, list[str]]:
     """
     done = run_tool(["merge", output], dict.fromkeys(arena.file for arena in job.arenas))
     if done.returncode != 0:
-        raise CommlensError(ended(done))
+        raise CommlensError(failure_text(done))
     return Path(done.stdout.removesuffix("\n")), done.stderr.splitlines()
+
+
+@contextmanager
+def temporary_profile(name: str, write: Callable[[Path], Path]) -> Iterator[Path]:
+    """Write a profile to a temporary folder and return its path; remove both at the end.
+
+    write : writes to the given path, or to another one, which it returns
+
+    Raises
+    ------
+    CommlensError
+        The folder for temporary files has no room.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="commlens-")
+    except OSError as error:
+        raise CommlensError(
+            f"cannot create a folder for temporary files (TMPDIR): {error.strerror}"
+        ) from None
+    with folder:
+        path = write(Path(folder.name) / name)
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -483,40 +509,17 @@ def looked_at(job: Job) -> Iterator[sqlite3.Connection]:
     CommlensError
         No arena can be read, or the folder for temporary files has no room for the profile.
     """
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="commlens-")
-    except OSError as error:
-        raise CommlensError(
-            f"cannot create a folder for temporary files (TMPDIR): {error.strerror}"
-        ) from None
-    with folder:
-        path, _ = merge(job, Path(folder.name) / "now.db")
-        try:
-            with open_profile(str(path)) as connection:
-                yield connection
-        finally:
-            path.unlink(missing_ok=True)  # the tool may have written it to another folder
+    with (
+        temporary_profile("now.db", lambda path: merge(job, path)[0]) as path,
+        open_profile(str(path)) as connection,
+    ):
+        yield connection
 
 
-def ended(done: subprocess.CompletedProcess[str]) -> str:
+def failure_text(done: subprocess.CompletedProcess[str]) -> str:
     r"""Return the reason why the tool failed, in one line.
 
-    >>> ended(subprocess.CompletedProcess([], 1, "", "x.arena: not a file\ncannot write x.db\n"))
+    >>> failure_text(subprocess.CompletedProcess([], 1, "", "x.arena: not a file\ncannot write x.db\n"))
     'x.arena: not a file; cannot write x.db'
     """
     return "; ".join(done.stderr.splitlines()) or f"{TOOL} ended with code {done.returncode}"
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Return numbers as ranges.
-
-    >>> ranges([5, 0, 1, 2, 7])
-    '0-2, 5, 7'
-    """
-    parts: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

@@ -19,7 +19,7 @@ from commlens.selection.conditions import comm_conditions, quoted, where
 
 BAR = 24
 
-RANKS_SQL = "SELECT COUNT(*) AS ranks, SUM(app_ns) AS app_ns FROM rank"
+RANKS_SQL = "SELECT COUNT(*) AS ranks, SUM(app_ns) AS app_ns, MAX(threads) AS threads FROM rank"
 CALLS_SQL = """\
 SELECT SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(bytes_sent) AS bytes_sent,
        SUM(bytes_received) AS bytes_received
@@ -123,8 +123,8 @@ def read_development(history: History, subject: Subject) -> list[Row]:
             (counted,) = connection.execute(subject.sql()).fetchall()
         new = {name: value or 0 for name, value in (*zip(ranks.keys(), ranks), *zip(counted.keys(), counted))}
         row = {"seconds": snapshot.seconds, "time_ns": snapshot.time_ns, "file_bytes": snapshot.bytes}
-        row |= {f"new_{name}": value for name, value in new.items() if name != "ranks"}
-        rows.append({**row, "ranks": new["ranks"]})
+        row |= {f"new_{name}": value for name, value in new.items() if name not in ("ranks", "threads")}
+        rows.append({**row, "ranks": new["ranks"], "threads": new["threads"]})
     return rows
 
 
@@ -161,7 +161,12 @@ def draw(rows: Sequence[Row], subject: Subject) -> Table:
 
 
 def _value(row: Row, *, is_metric: bool) -> float | None:
-    """Return what the bar of a row shows."""
+    """Return what the bar of a row shows; None if it is unknown.
+
+    The time of a rank with several threads is their sum, and may be more than the run takes.
+    """
+    if not is_metric and row["threads"] > 1:
+        return None
     value, of = ("new_sum", "new_count") if is_metric else ("new_time_ns", "new_app_ns")
     return row[value] / row[of] if row[of] else None
 

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from commlens.jobs.arenas import ranges
 from commlens.profile.shape import has_table
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, time_text
 from commlens.selection import ranges as ranges_of
+from commlens.selection.words import ranges_text
 from commlens.symbols.paths import distinct_labels
 
 ANY = -1
@@ -217,7 +217,7 @@ def _by_ranks(named: Mapping[str, Sequence[int]], members: Container[int]) -> li
     Leaves out ranks that are not in the group: ranks outside MPI that have another thread inside it.
     """
     found = {name: [rank for rank in ranks if rank in members] for name, ranks in named.items()}
-    return [(name, ranges(ranks)) for name, ranks in sorted(found.items(), key=lambda f: f[1]) if ranks]
+    return [(name, ranges_text(ranks)) for name, ranks in sorted(found.items(), key=lambda f: f[1]) if ranks]
 
 
 def read_places(connection: sqlite3.Connection) -> list[Group]:
@@ -263,7 +263,7 @@ def draw_end(groups: Sequence[Group], silent: Sequence[int], top: int) -> Table:
     if top and len(groups) > top:
         table.say(f"and {len(groups) - top} more; --top 0 shows all")
     if silent:
-        table.say(f"no MPI call after MPI_Init: {ranges(silent)}")
+        table.say(f"no MPI call after MPI_Init: {ranges_text(silent)}")
     return table
 
 
@@ -274,7 +274,9 @@ def draw(groups: Sequence[Group]) -> Table:
         since = sorted(group.ranks.values())
         where = f"in {group.op}" if group.inside else f"outside MPI, last in {group.op}"
         of = "" if group.size is None else str(group.size)
-        table.add([where, group.comm, ranges(group.ranks), of, time_text(since[0]), time_text(since[-1])])
+        table.add(
+            [where, group.comm, ranges_text(group.ranks), of, time_text(since[0]), time_text(since[-1])]
+        )
         site = group.sites_text()
         if site:
             table.say(site, prefix="  ")
@@ -285,5 +287,5 @@ def draw(groups: Sequence[Group]) -> Table:
         if region:
             table.say(region, prefix="  ")
         if group.absent:
-            table.say(f"not in this call: {ranges(group.absent)}", prefix="  ", style="yellow")
+            table.say(f"not in this call: {ranges_text(group.absent)}", prefix="  ", style="yellow")
     return table

@@ -7,7 +7,6 @@ The files are read by `commlens-arena`, like arenas.
 from __future__ import annotations
 
 import fnmatch
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +14,17 @@ from pathlib import Path
 
 from commlens.base import owned
 from commlens.base.errors import CommlensError
-from commlens.jobs.arenas import Arena, ended, jobs_of, read, rows_of, run_tool, seconds_between
-from commlens.profile import open_profile
+from commlens.jobs.arenas import (
+    Arena,
+    failure_text,
+    jobs_of,
+    read,
+    rows_of,
+    run_tool,
+    seconds_between,
+    temporary_profile,
+)
+from commlens.profile import meta, open_profile
 from commlens.profile.incomplete import complain
 
 HINT = "a run takes them with COMMLENS_FLUSH_EVERY=SECONDS"
@@ -106,9 +114,15 @@ def _of_profile(path: Path) -> list[Path]:
     with open_profile(str(path)) as connection:
         rows = connection.execute("SELECT rank, node, pid FROM rank ORDER BY rank")
         processes = [(row["rank"], row["node"], row["pid"]) for row in rows]
-        start = connection.execute("SELECT value FROM meta WHERE key = 'start_time'").fetchone()
-        began = start["value"] if start is not None else ""
-    mine = of_run(_readable(read(_histories(path.absolute().parent))), processes, began)
+        facts = meta.facts(connection)
+    began, size = facts.get("start_time", ""), meta.number(facts, "ranks")
+    arenas = _readable(read(_histories(path.absolute().parent)))
+    mine = of_run(arenas, processes, began) if processes else of_start(arenas, size, began)
+    if not mine and arenas and not processes:
+        raise CommlensError(
+            f"{path}: not clear which snapshots beside it are of this run, because this profile has summary detail: "
+            "name its folder commlens-arenas-*"
+        )
     if not mine:
         raise CommlensError(f"{path}: no snapshots of this run beside it; {HINT}")
     return list(dict.fromkeys(arena.file for arena in mine))
@@ -142,6 +156,28 @@ def of_run(arenas: Sequence[Arena], processes: Sequence[tuple[int, str, int]], b
             continue
         found += launch
     return found
+
+
+def of_start(arenas: Sequence[Arena], size: int, began: str) -> list[Arena]:
+    """Return those of the only run that began at a time with so many ranks; none if several did.
+
+    A profile of summary detail has no processes to compare.
+
+    Parameters
+    ----------
+    began : str
+        When MPI_Init returned on rank 0, as in a profile; empty if unknown.
+    """
+    by_folder: dict[Path, list[Arena]] = {}  # a later run under the same id has a folder of its own
+    for arena in arenas:
+        by_folder.setdefault(arena.file.parent, []).append(arena)
+    jobs = [
+        job
+        for of_folder in by_folder.values()
+        for job in jobs_of(of_folder)
+        if (job.first.rank, job.first.size) == (0, size) and seconds_between(job.first.start_time, began) == 0
+    ]
+    return list(jobs[0].arenas) if len(jobs) == 1 else []
 
 
 def _readable(arenas: Sequence[Arena]) -> list[Arena]:
@@ -235,7 +271,7 @@ def write_profile(history: History, snapshots: Sequence[Snapshot], output: Path)
     times = [str(one.time_ns) for one in snapshots]
     done = run_tool([command, output, *times], history.files)
     if done.returncode != 0:
-        raise CommlensError(ended(done))
+        raise CommlensError(failure_text(done))
     for notice in done.stderr.splitlines():
         complain(notice)
     return Path(done.stdout.removesuffix("\n"))
@@ -250,15 +286,5 @@ def profile_of(history: History, snapshots: Sequence[Snapshot]) -> Iterator[str]
     CommlensError
         The folder for temporary files has no room for it.
     """
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="commlens-")
-    except OSError as error:
-        raise CommlensError(
-            f"cannot create a folder for temporary files (TMPDIR): {error.strerror}"
-        ) from None
-    with folder:
-        path = write_profile(history, snapshots, Path(folder.name) / "snapshot.db")
-        try:
-            yield str(path)
-        finally:
-            path.unlink(missing_ok=True)  # the tool may have written it to another folder
+    with temporary_profile("snapshot.db", lambda path: write_profile(history, snapshots, path)) as path:
+        yield str(path)

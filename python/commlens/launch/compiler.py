@@ -20,8 +20,8 @@ def has_compiler() -> bool:
     return bool(os.environ.get("MPICC", "").strip()) or shutil.which("mpicc") is not None
 
 
-def check_some_way(what: str) -> bool:
-    """Return whether to compile a program; if not, it runs in Python.
+def can_compile(what: str) -> bool:
+    """Return whether a program can be compiled; if not, its variant in Python can run.
 
     Raises
     ------

@@ -17,9 +17,9 @@ from commlens.algorithms.calls import Calls
 from commlens.algorithms.pattern import Budget
 from commlens.algorithms.registry import BUFFER, Algorithm, algorithm, algorithms
 from commlens.algorithms.schedule import Call, Integers
+from commlens.base.counts import count_text
 from commlens.matrix.pairs import Pairs
 from commlens.profile.meta import facts
-from commlens.render.units import count_text
 
 TOO_MANY = "too many messages to model all of them"
 _EQUAL = BUFFER | {"barrier", "gather", "scatter", "allgather", "reduce_scatter_block"}

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from rich.text import Text
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.matrix.query import ENDS, KINDS, MODELLED, TITLES, Selection
 from commlens.render.table import Column, Table, fold
-from commlens.render.units import bytes_text, count_text, many, share_text, size_text
+from commlens.render.units import bytes_text, share_text, size_text
 from commlens.selection.sizes import BinRange
 
 COLUMNS = ("source", "destination", "size_low", "size_high", "messages", "bytes")
@@ -108,7 +109,7 @@ def lines(found: Sizes, what: str, top: int, width: int | None, heading: str) ->
     pairs = heaviest(found.rows, what, 0)
     shown = pairs[: top or None]
     total = sum(row.messages for row in found.rows)
-    text = f"{TITLES[found.kind]}{heading}: {many(len(pairs), 'pair')}, {many(total, 'message')}"
+    text = f"{TITLES[found.kind]}{heading}: {count_text(len(pairs), 'pair')}, {count_text(total, 'message')}"
     result = [*fold("", text, width, "bold")]
     if shown:
         table = Table(
@@ -129,8 +130,6 @@ def lines(found: Sizes, what: str, top: int, width: int | None, heading: str) ->
     if rest:
         result += fold("", f"{count_text(rest, 'further pair')}: --top 0 shows all", width, "dim")
     if found.messages:
-        text = (
-            f"not shown: {many(found.messages, 'message')} whose peer was counted in a block, or is unknown"
-        )
+        text = f"not shown: {count_text(found.messages, 'message')} whose peer was counted in a block, or is unknown"
         result += fold("", text, width, "dim")
     return result

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
+from commlens.base.counts import count_text
 from commlens.matrix import picture
 from commlens.matrix.ends import EXAMPLES, Difference
 from commlens.matrix.facts import Facts
@@ -16,7 +17,7 @@ from commlens.matrix.query import KINDS, SHAPES, TITLES
 from commlens.render.screen import Screen
 from commlens.render.shades import kind_of
 from commlens.render.table import Column, Table, fold
-from commlens.render.units import bytes_text, count_text, share_text
+from commlens.render.units import bytes_text, share_text
 
 NAME = 12  # characters before the text
 

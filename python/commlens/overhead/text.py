@@ -87,6 +87,11 @@ def _cost(cost: Cost) -> str:
         return (
             f"{cost.tool} {less} {percent(abs(ratio.value))[1:]} net ({interval(ratio)}, p = {ratio.p:.2g})"
         )
+    if ratio.low > 0 or ratio.high < 0:
+        return (
+            f"{cost.tool}: a net cost of {percent(ratio.value)} ({interval(ratio)}) in {number} runs is not certain, "
+            f"p = {ratio.p:.2g}; more runs can show it"
+        )
     needed = "more than 100,000" if ratio.needed is None else f"about {max(ratio.needed, number + 1):,}"
     return (
         f"{cost.tool}: net cost below the resolution of {number} runs, {100 * ratio.resolution:.2f} %; "

@@ -177,7 +177,7 @@ def read_tables(connection: sqlite3.Connection, budget: int) -> dict[str, Folded
 def losses(tables: dict[str, Folded]) -> list[str]:
     """Return a sentence for each table that was folded."""
     words = {layout.name: dict(layout.folds) for layout in LAYOUTS}
-    of = {"cells": "calls", "pairs": "the communication matrix", "slices": "the time line"}
+    of = {"cells": "calls", "pairs": "the communication matrix", "slices": "the timeline"}
     return [
         f"{of[name]}: {' and '.join(words[name][dimension] for dimension in table.lost)} are added up"
         for name, table in tables.items()

@@ -17,6 +17,7 @@ from commlens.matrix.pairs import Pairs
 from commlens.matrix.query import KINDS, Matrix
 from commlens.place.machine import Slot
 from commlens.place.objective import Graph
+from commlens.selection.words import ranges_text
 
 # Letters of the lines of Open MPI's monitoring component: two-sided messages of the application (external) and of the
 # library (internal), and one-sided ones that a rank sends and receives.
@@ -66,11 +67,7 @@ def numbers_text(numbers: Sequence[int]) -> str:
     >>> numbers_text((0, 1, 2, 8))
     '0-2,8'
     """
-    parts = []
-    for _, run in groupby(enumerate(sorted(numbers)), key=lambda item: item[1] - item[0]):
-        some = [number for _, number in run]
-        parts.append(str(some[0]) if len(some) == 1 else f"{some[0]}-{some[-1]}")
-    return ",".join(parts)
+    return ranges_text(numbers, ",")
 
 
 def rankfile(slots: Sequence[Slot]) -> str:

@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from commlens.base.arrays import Ints, ints
+from commlens.base.counts import count_text
 from commlens.place import mapper, objective
 from commlens.place.machine import DISTANCES, NETWORK, NODE, ONE_SWITCH, Machine, build
 from commlens.place.plan import AS_GOOD, LEAST_GAIN, Plan
-from commlens.render.units import count_text, share_text
+from commlens.render.units import share_text
 
 Network = Sequence[tuple[str, Mapping[str, int]]]
 

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from commlens.base.arrays import Ints, ints
 from commlens.base.errors import CommlensError
 from commlens.base.inputs import read_regular
 from commlens.matrix.topology import Topology, cpu_numbers
@@ -20,7 +19,6 @@ from commlens.place.machine import Floats, Slot
 LARGEST_FILE = 64 << 20  # bytes
 LARGEST_CPU = 1 << 16
 MOST_NODES = 1 << 20
-NO_PLACE = -1
 
 Inside = tuple[int, int, int]
 
@@ -166,23 +164,46 @@ def run_slots(
             f"this profile has no node for rank {missing[0]}; describe the machine with --nodes, --sockets and --cores"
         )
     found, taken, shared = [], set(), False
+    bound_to: dict[tuple[str, str], Slot] = {}  # ranks without binding all have the CPUs of their node
+    by_cpu = {name: _cores_by_cpu(of_node) for name, of_node in cores.items()}
     for rank in range(ranks):
-        node = nodes[rank]
-        own = tuple(cpu_numbers(cpus.get(rank) or ""))
+        node, text = nodes[rank], cpus.get(rank) or ""
+        if (node, text) not in bound_to:
+            known = node if node in cores else ""
+            bound_to[node, text] = _slot_of(node, text, topology, cores.get(known, []), by_cpu.get(known, {}))
+        found.append(bound_to[node, text])
+        own = found[-1].cpus
+        if shared:
+            continue
         for cpu in own:
             shared = shared or (node, cpu) in taken
             taken.add((node, cpu))
-        socket, complex_ = topology.place(node, cpus.get(rank) or "")
-        inside = (-1 if socket is None else socket, -1, -1 if complex_ is None else complex_)
-        of_node = cores.get(node, cores.get("", []))
-        some = tuple(at for at, core in enumerate(of_node) if set(core.cpus) & set(own)) if of_node else ()
-        if some and len({of_node[at].inside for at in some}) == 1:
-            inside = of_node[some[0]].inside
-        found.append(Slot(node, own, some, inside))
     bound = not shared and all(slot.cpus for slot in found)
     if not bound:
         found = [Slot(slot.node) for slot in found]
     return Run(found, bound)
+
+
+def _cores_by_cpu(of_node: Sequence[Core]) -> dict[int, list[int]]:
+    """Return the places of the cores that have each CPU."""
+    found: dict[int, list[int]] = {}
+    for at, core in enumerate(of_node):
+        for cpu in core.cpus:
+            found.setdefault(cpu, []).append(at)
+    return found
+
+
+def _slot_of(
+    node: str, cpus: str, topology: Topology, of_node: Sequence[Core], by_cpu: Mapping[int, Sequence[int]]
+) -> Slot:
+    """Return the slot of a rank that may use these CPUs of a node with these cores."""
+    own = tuple(cpu_numbers(cpus))
+    socket, complex_ = topology.place(node, cpus)
+    inside = (-1 if socket is None else socket, -1, -1 if complex_ is None else complex_)
+    some = tuple(sorted({at for cpu in own for at in by_cpu.get(cpu, ())}))
+    if some and len({of_node[at].inside for at in some}) == 1:
+        inside = of_node[some[0]].inside
+    return Slot(node, own, some, inside)
 
 
 def read_switches(path: Path) -> list[tuple[str, dict[str, int]]]:
@@ -214,7 +235,7 @@ def read_switches(path: Path) -> list[tuple[str, dict[str, int]]]:
         chain = [leaf]
         while chain[-1] in parent:
             if parent[chain[-1]] in chain:
-                raise CommlensError(f"{path}: switch {chain[-1]} is below itself")
+                raise CommlensError(f"{path}: switch {chain[-1]} is its own ancestor")
             chain.append(parent[chain[-1]])
         for host in hosts:
             chains[host] = chain
@@ -283,13 +304,3 @@ def read_table(path: Path) -> tuple[list[str], Floats]:
     if len(set(names)) < len(names):
         raise CommlensError(f"{path}: a node has two lines")
     return names, table
-
-
-def found_slots(slots: Sequence[Slot], ran: Run) -> Ints:
-    """Return the slot of a machine in which each rank ran; NO_PLACE where that is unknown."""
-    by_cpu = {(slot.node, cpu): at for at, slot in enumerate(slots) for cpu in slot.cpus}
-    found = []
-    for slot in ran.slots:
-        some = {by_cpu.get((slot.node, cpu), NO_PLACE) for cpu in slot.cpus}
-        found.append(min(some) if len(some) == 1 else NO_PLACE)
-    return ints(found)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from rich.text import Text
 
+from commlens.base.counts import count_text
 from commlens.place import objective
 from commlens.place.plan import AS_GOOD, CommChange, Plan
 from commlens.render.screen import Screen
 from commlens.render.table import Column, Table, fold
-from commlens.render.units import bytes_text, count_text, share_text
+from commlens.render.units import bytes_text, share_text
 
 LEVELS = (
     Column("shared level", right=False),
@@ -140,9 +141,9 @@ def note_sentences(plan: Plan) -> Iterator[str]:
         order = "x".join(str(grid.dims[axis]) for axis in grid.order)
         saved = share_text(1 - grid.cost / plan.cost_before)
         ends = (
-            "that does as well as the advice, by a change of one line"
+            "that does as well as the recommended placement, by a change of one line"
             if grid.cost <= plan.cost_after * (1 + AS_GOOD)
-            else f"the advice saves {share_text(1 - plan.cost_after / plan.cost_before)}"
+            else f"the recommended placement saves {share_text(1 - plan.cost_after / plan.cost_before)}"
         )
         yield f"{grid.name}: MPI_Cart_create with the dimensions in the order {order} instead of {dims} saves {saved}; {ends}."
     if plan.grids and not plan.is_well:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from commlens.base.counts import count_text
 from commlens.profile import parents
 from commlens.profile._schema import FORMER, RELATIONS, Column, Relation
 from commlens.profile.cells import Cells
@@ -371,7 +372,7 @@ class Checker:
         name = table.name
         (kept,) = self.connection.execute(f"SELECT COUNT(*) FROM temp.{name}").fetchone()
         if not is_whole:
-            what = f": {rows_text(kept)} can be read" if kept else " and cannot be read"
+            what = f": {count_text(kept, 'row')} can be read" if kept else " and cannot be read"
             self.complaints.append(f"table {name} is damaged{what}")
             return
         left_out = table.count - kept
@@ -381,13 +382,15 @@ class Checker:
             )
         if left_out:
             verb = "is invalid and" if left_out == 1 else "are invalid and"
-            self.complaints.append(f"table {name}: {rows_text(left_out)} {verb} left out")
+            self.complaints.append(f"table {name}: {count_text(left_out, 'row')} {verb} left out")
         unknown = {c.name for c in table.relation.columns if may_be_unknown(c)}
         if unknown and not self.is_part:
             changed = self._count(table, {c: t for c, t in tests.items() if c not in unknown})
             changed -= self._count(table, tests)
             if changed:
-                self.complaints.append(f"table {name}: an invalid value is left out in {rows_text(changed)}")
+                self.complaints.append(
+                    f"table {name}: an invalid value is left out in {count_text(changed, 'row')}"
+                )
 
     def _refers(self, table: Table, column: str) -> bool:
         return any(c.name == column and c.ref for c in table.relation.columns)
@@ -407,7 +410,7 @@ class Checker:
             f"UPDATE temp.{name} SET {parent} = NULL WHERE {parent} NOT IN (SELECT id FROM temp.{name})"
         )
         if ids:
-            self.complaints.append(f"table {name}: {rows_text(len(ids))} have an invalid {parent}")
+            self.complaints.append(f"table {name}: {count_text(len(ids), 'row')} have an invalid {parent}")
 
     def _more(self, name: str) -> None:
         """Check conditions that involve several tables."""
@@ -425,13 +428,15 @@ class Checker:
         found, is_sound = cells.look()
         if found < count and not self.is_part:
             self.complaints.append(
-                f"table cell_row: {rows_text(count - found)} belong to no key and are left out"
+                f"table cell_row: {count_text(count - found, 'row')} belong to no key and are left out"
             )
         if not is_sound:
             columns = ", ".join(f"cell_row.{c.name} AS {c.name}" for c in relation.columns)
             kept = cells.keep_sound(temporary(relation.sql), columns)
             self.sources["cell_row"] = "temp.cell_row"
-            self.complaints.append(f"table cell_row: {rows_text(found - kept)} are invalid and left out")
+            self.complaints.append(
+                f"table cell_row: {count_text(found - kept, 'row')} are invalid and left out"
+            )
 
 
 def parent_of(table: Table) -> str:
@@ -459,12 +464,3 @@ def first(
 def may_be_unknown(column: Column) -> bool:
     """Return whether a row with an invalid value in this column is kept."""
     return column.null or column.zero
-
-
-def rows_text(count: int) -> str:
-    """Return a number of rows.
-
-    >>> rows_text(1), rows_text(2000)
-    ('1 row', '2,000 rows')
-    """
-    return f"{count:,} row{'' if count == 1 else 's'}"

@@ -24,12 +24,12 @@ from commlens.profile import _schema
 from commlens.profile.checked import Checker
 from commlens.profile.database import Database, attach, connect
 from commlens.profile.header import check_header
-from commlens.profile.incomplete import IncompleteProfile, complain
+from commlens.profile.incomplete import complain
 from commlens.profile.limits import SECONDS_PER_BYTE
 from commlens.profile.regular import ProfileFile, opened
 from commlens.profile.shape import TABLES, shape_of, version_of
 
-__all__ = ["INDEX", "NO_ROOM", "IncompleteProfile", "complain", "is_directory", "merge"]
+__all__ = ["INDEX", "NO_ROOM", "is_directory", "merge"]
 
 INDEX = "index.db"
 ROWS = (

@@ -76,15 +76,6 @@ def share_text(share: float | None) -> str:
     return "<0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
 
 
-def count_text(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> count_text(1, "rank"), count_text(4096, "rank")
-    ('1 rank', '4,096 ranks')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def name_text(name: str) -> str:
     """Return the name of a code region; for a very long one its beginning.
 
@@ -107,15 +98,6 @@ def _bound(size: int) -> tuple[str, str]:
     """Return a power of two as number and unit: 65536 -> 64, KiB."""
     unit = max(0, min((size.bit_length() - 1) // 10, len(BYTE_UNITS) - 1)) if size else 0
     return str(size >> (10 * unit)), BYTE_UNITS[unit]
-
-
-def many(count: int, noun: str) -> str:
-    """Return a number of things.
-
-    >>> many(1, "rank"), many(2048, "rank")
-    ('1 rank', '2,048 ranks')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def size_text(low: int | None, high: int | None, *, is_null: bool = False) -> str:

@@ -10,11 +10,12 @@ from fnmatch import fnmatchcase
 from itertools import groupby
 from typing import Any
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.profile import meta
 from commlens.profile.shape import has_table, version_of
 from commlens.render.table import Column, Table
-from commlens.render.units import many, path_text, share_text, time_text
+from commlens.render.units import path_text, share_text, time_text
 from commlens.reports.query import Selection
 from commlens.reports.regions import NOT_IN_SUMMARIES
 from commlens.reports.regions_query import Ranges
@@ -127,7 +128,7 @@ def notes(found: Counters) -> list[str]:
         least = min((row["least_counted"] for row in own if row["least_counted"] is not None), default=1.0)
         if least < 1:
             unknown = sum(row["unknown"] for row in own)
-            said = f"; of {many(unknown, 'row')} nothing is known" if unknown else ""
+            said = f"; of {count_text(unknown, 'row')} nothing is known" if unknown else ""
             lines.append(
                 f"{event}: the processor had too few counters, so that the kernel counted it for a part of the time, at least "
                 f"{share_text(least)}; its numbers are estimates{said}"

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.profile.shape import has_table
 from commlens.render.table import Column, Table
-from commlens.render.units import count_text
 from commlens.reports._bindings import CXX, CXX_TITLE
 
 Row = dict[str, Any]

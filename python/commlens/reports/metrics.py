@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.base.outputs import finite
 from commlens.profile import meta
 from commlens.render.table import Column, Table, fold
-from commlens.render.units import many, name_text, time_text
+from commlens.render.units import name_text, time_text
 from commlens.reports.query import Selection
 from commlens.reports.regions import BLOCKS, NOT_IN_SUMMARIES, refuse_older, value_text
 from commlens.reports.regions_query import Ranges
@@ -170,7 +171,7 @@ def draw_series(found: Metrics, width: int | None) -> list[Text]:
         by_thread = len({rank for rank, _ in threads}) < len(threads)
         unit = name_text(rows[0]["unit"])
         heading = name_text(rows[0]["name"]) + ("" if unit in ("", "1") else f" [{unit}]")
-        heading += f": {len(rows):,} of {many(recorded.get(metric, len(rows)), 'value')}, {value_text(scale.low, '')} (▁) to "
+        heading += f": {len(rows):,} of {count_text(recorded.get(metric, len(rows)), 'value')}, {value_text(scale.low, '')} (▁) to "
         heading += (
             f"{value_text(scale.high, '')} (█), from {time_text(scale.begin)} to {time_text(scale.end)}"
         )

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.base.outputs import finite
 from commlens.profile import meta
 from commlens.profile.shape import has_table, version_of
 from commlens.render.table import Column, Table
 from commlens.render.tree import Tree, prefix_text
-from commlens.render.units import count_text, name_text, share_text, time_text
+from commlens.render.units import name_text, share_text, time_text
 from commlens.reports.regions_query import (
     HISTOGRAMS_SQL,
     RANKS_SQL,

@@ -8,9 +8,10 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+from commlens.base.counts import count_text
 from commlens.profile.meta import META_SQL, facts, is_summary, number
 from commlens.profile.shape import has_table
-from commlens.render.units import many, path_text, share_text, time_text
+from commlens.render.units import path_text, share_text, time_text
 from commlens.reports.settings import (
     SETTINGS_SQL,
     Setting,
@@ -240,7 +241,7 @@ class Run:
             ),
             (
                 "where",
-                f"{many(ranks['ranks'] or 0, 'rank')} on {self.nodes_text()}",
+                f"{count_text(ranks['ranks'] or 0, 'rank')} on {self.nodes_text()}",
             ),
             ("MPI", meta.get("mpi_library", "") + (f" ({', '.join(mpi)})" if mpi else "")),
             (
@@ -249,7 +250,7 @@ class Run:
             ),
             (
                 "in MPI",
-                f"{share_text(ranks['mpi_share'])} of it{summed}, {many(ranks['calls'] or 0, 'call')}; per rank "
+                f"{share_text(ranks['mpi_share'])} of it{summed}, {count_text(ranks['calls'] or 0, 'call')}; per rank "
                 f"{time_text(ranks['mpi_avg_ns'])} on average, from {time_text(ranks['mpi_min_ns'])} "
                 f"(rank {ranks['mpi_min_rank']}) to {time_text(ranks['mpi_max_ns'])} (rank {ranks['mpi_max_rank']})",
             ),
@@ -275,7 +276,7 @@ class Run:
 
     def untimed_text(self, untimed: dict[str, Any]) -> str:
         """Return how many calls were not timed, and what that means for the time in MPI."""
-        text = f"the time of {many(untimed['calls'], 'call')} that cannot wait, from a random part that was timed"
+        text = f"the time of {count_text(untimed['calls'], 'call')} that cannot wait, from a random part that was timed"
         if untimed["squared"] is None:
             return text
         error = math.sqrt(untimed["squared"])
@@ -332,13 +333,13 @@ class Run:
     def nodes_text(self) -> str:
         """Return the number of nodes, and the first of their names if the profile has them."""
         if not self.nodes:
-            return many(number(self.meta, "nodes"), "node")
+            return count_text(number(self.meta, "nodes"), "node")
         named = [
             f"{node} ({count})" if len(self.nodes) > 1 else node for node, count in self.nodes[:NODES_NAMED]
         ]
         if len(self.nodes) > NODES_NAMED:
             named.append(f"and {len(self.nodes) - NODES_NAMED} more")
-        return f"{many(len(self.nodes), 'node')}: {', '.join(named)}"
+        return f"{count_text(len(self.nodes), 'node')}: {', '.join(named)}"
 
     def warnings(self) -> list[str]:
         """Return warnings about missing or unreliable data."""
@@ -347,11 +348,11 @@ class Run:
         if wanted and wanted != self.ranks["ranks"]:
             found.append(f"only {self.ranks['ranks'] or 0} of {wanted} ranks are in this profile")
         if self.ranks["unfinished"]:
-            ranks = many(self.ranks["unfinished"], "rank")
+            ranks = count_text(self.ranks["unfinished"], "rank")
             found.append(f"{ranks} did not reach MPI_Finalize: {self.ranks['ends']}")
         if self.under_way and self.under_way["calls"]:
             calls, longest = (
-                many(self.under_way["calls"], "MPI call"),
+                count_text(self.under_way["calls"], "MPI call"),
                 time_text(self.under_way["longest_ns"]),
             )
             is_counted = self.meta.get("open_calls") == "counted"
@@ -361,13 +362,13 @@ class Run:
             )
         if self.silent["ranks"]:
             found.append(
-                f"{many(self.silent['ranks'], 'rank')} left no time of death, such as rank {self.silent['rank']}: counted "
+                f"{count_text(self.silent['ranks'], 'rank')} left no time of death, such as rank {self.silent['rank']}: counted "
                 f"up to the last sign of life, up to {time_text(self.silent['longest_ns'])} before that of the job; "
                 "load balance is not known"
             )
         if self.ranks["lost_calls"]:
             found.append(
-                f"{many(self.ranks['lost_calls'], 'call')} counted without communicator and operation"
+                f"{count_text(self.ranks['lost_calls'], 'call')} counted without communicator and operation"
             )
         return found + self.blind_spots()
 
@@ -380,7 +381,7 @@ class Run:
         if not self.ranks["calls"]:
             measured = imported["measured"] or 0
             if measured:
-                others = f" and {many(measured - 1, 'other procedure')}" if measured > 1 else ""
+                others = f" and {count_text(measured - 1, 'other procedure')}" if measured > 1 else ""
                 why = f"the application can call {imported['example']}{others}, but did not"
             else:
                 why = "no loaded object imports an MPI procedure that commlens measures"

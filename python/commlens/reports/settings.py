@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from commlens.base.counts import count_text
 from commlens.profile.shape import has_table
-from commlens.render.units import many
 
 SETTINGS_SQL = """\
 SELECT source, name, value, ranks FROM setting ORDER BY source <> 'label', source, name, ranks DESC, value"""
@@ -59,12 +59,12 @@ def differences_text(settings: Sequence[Setting], ranks: int) -> str:
         left = ranks - sum(setting.ranks for setting in values)
         if len(values) == 1 and left <= 0:
             continue
-        parts = [f"{s.value or repr('')} on {many(s.ranks, 'rank')}" for s in values[:MOST_VALUES]]
+        parts = [f"{s.value or repr('')} on {count_text(s.ranks, 'rank')}" for s in values[:MOST_VALUES]]
         if len(values) > MOST_VALUES:
-            parts.append(many(len(values) - MOST_VALUES, "other value"))
-        parts += [f"not set on {many(left, 'rank')}"] if left > 0 else []
+            parts.append(count_text(len(values) - MOST_VALUES, "other value"))
+        parts += [f"not set on {count_text(left, 'rank')}"] if left > 0 else []
         found.append(f"{name} is {', '.join(parts)}")
     more = len(found) - MOST_DIFFERENCES
     return "; ".join(
-        [*found[:MOST_DIFFERENCES], *([f"and {many(more, 'setting')} more"] if more > 0 else [])]
+        [*found[:MOST_DIFFERENCES], *([f"and {count_text(more, 'setting')} more"] if more > 0 else [])]
     )

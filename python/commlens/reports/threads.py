@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.profile import meta
 from commlens.render.table import Column, Table
-from commlens.render.units import bytes_text, many, name_text, path_text, share_text, time_text
+from commlens.render.units import bytes_text, name_text, path_text, share_text, time_text
 from commlens.reports.query import Selection
 from commlens.selection.conditions import where
 from commlens.selection.names import check_communicators, check_ranks
@@ -159,9 +160,9 @@ def draw(found: Threads, top: int | None, parts_top: int | None) -> Table:
         for part in below[:parts_top]:
             table.add(_call(part) if of_calls else _region(part))
         if parts_top is not None and len(below) > parts_top:
-            table.say(f"and {many(len(below) - parts_top, 'more line')}", "  ")
+            table.say(f"and {count_text(len(below) - parts_top, 'more line')}", "  ")
     if top is not None and len(found.rows) > top:
-        table.say(f"and {many(len(found.rows) - top, 'more line')}", "")
+        table.say(f"and {count_text(len(found.rows) - top, 'more line')}", "")
     return table
 
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
+from commlens.base.counts import count_text
 from commlens.render.shades import coloured, level_count, scale, shaded
 from commlens.render.table import Column, Table, fold
-from commlens.render.units import TIME_UNITS, bytes_text, count_text, name_text, share_text, time_text
+from commlens.render.units import TIME_UNITS, bytes_text, name_text, share_text, time_text
 from commlens.reports.timeline import Extent, Heat, Row, Timeline
 
 PARTS = "█▓▒"

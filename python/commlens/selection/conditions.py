@@ -26,6 +26,7 @@ def quoted(text: str) -> str:
 
 
 MOST_RANKS = 999_999_999
+COMM_ID = re.compile("[0-9]{1,18}")
 
 PREDEFINED = {"W": "MPI_COMM_WORLD", "S": "MPI_COMM_SELF"}
 """Names in MPI by the letter that the names of predefined communicators in a profile begin with."""
@@ -54,7 +55,7 @@ def comm_condition(pattern: str) -> str:
     >>> comm_condition("12"), comm_condition("d0.*#7").split(" OR ")[-1]
     ('comm.id = 12', "(comm.family = 7 AND comm.name GLOB 'd0.*'))")
     """
-    if re.fullmatch("[0-9]{1,18}", pattern):
+    if COMM_ID.fullmatch(pattern):
         return f"comm.id = {int(pattern)}"
     text = quoted(pattern)
     names = ("comm.name", "comm.user_name", PREDEFINED_SQL)
@@ -109,10 +110,19 @@ def parse_comm_size(text: str) -> CommSize:
 
 
 def comm_conditions(patterns: Sequence[str]) -> list[str]:
-    """Return the conditions on a row of comm: one of the names matches, and one of the sizes."""
-    names = [comm_condition(pattern) for pattern in patterns if not isinstance(pattern, CommSize)]
+    """Return the conditions on a row of comm: one of the names matches, and one of the sizes.
+
+    Ids are one list, because SQLite limits the depth of an expression, and each OR adds to it.
+
+    >>> comm_conditions(["7"]), comm_conditions(["7", "12"])
+    (['comm.id = 7'], ['comm.id IN (7, 12)'])
+    """
+    names = [pattern for pattern in patterns if not isinstance(pattern, CommSize)]
+    ids = [str(int(name)) for name in names if COMM_ID.fullmatch(name)]
+    several = [f"comm.id IN ({', '.join(ids)})"] if len(ids) > 1 else []
+    others = [comm_condition(name) for name in names if not several or not COMM_ID.fullmatch(name)]
     sizes = [pattern.sql() for pattern in patterns if isinstance(pattern, CommSize)]
-    return [*any_of(names), *any_of(sizes)]
+    return [*any_of([*several, *others]), *any_of(sizes)]
 
 
 def any_of(conditions: Sequence[str]) -> list[str]:

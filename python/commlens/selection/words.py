@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from commlens.selection.conditions import CommSize
 
@@ -19,6 +19,21 @@ def range_text(bounds: tuple[int, int]) -> str:
     """
     low, high = bounds
     return str(low) if low == high else f"{low}-{high}"
+
+
+def ranges_text(numbers: Iterable[int], separator: str = ", ") -> str:
+    """Return numbers as ranges.
+
+    >>> ranges_text([5, 0, 1, 2, 7]), ranges_text([0, 1, 2, 8], ",")
+    ('0-2, 5, 7', '0-2,8')
+    """
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return separator.join(map(range_text, found))
 
 
 def comms_text(comms: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from commlens.base.errors import CommlensError
 from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.jobs.arenas import Arena, Job, find, jobs_of, merge, read
-from commlens.launch.compiler import check_some_way, compile_with_mpicc
+from commlens.launch.compiler import can_compile, compile_with_mpicc
 from commlens.launch.job import GRACE_S, end_job
 from commlens.overhead.legs import our_runner
 from commlens.profile import open_profile
@@ -64,7 +64,7 @@ def plan(launch: Sequence[str], folder: Path) -> Plan:
     if shutil.which(words[0]) is None:
         raise CommlensError(f"{words[0]}: no such command")
     runner = our_runner()
-    if check_some_way("the self-test") and not only_python_fits(words[0]):
+    if can_compile("the self-test") and not only_python_fits(words[0]):
         program = [str(compile_with_mpicc(SOURCE, folder / "selftest"))]
     else:
         program = [sys.executable, "-m", "commlens.selftest.in_python"]
@@ -85,7 +85,7 @@ def _default_launch() -> list[str]:
     found = next((name for name in LAUNCHERS if shutil.which(name)), None)
     if found is None:
         raise CommlensError(
-            "no mpirun, mpiexec or srun in PATH: put the launcher behind --, as in commlens self-test -- srun -n 4"
+            "no mpirun, mpiexec or srun in PATH: put the launcher after --, as in commlens self-test -- srun -n 4"
         )
     return [found, "-n", str(max(1, min(MOST_PROCESSES, len(os.sched_getaffinity(0)))))]
 
@@ -100,7 +100,7 @@ def self_test(plan: Plan) -> Iterator[Finding]:
         yield problem(
             "without commlens",
             f"the program fails: {_why(alone, line)}",
-            "First make the MPI library and its launcher work. Options for the launcher go behind --",
+            "First make the MPI library and its launcher work. Options for the launcher go after --",
         )
         return
     alike = len(LINE.findall(alone.stdout))
@@ -109,7 +109,7 @@ def self_test(plan: Plan) -> Iterator[Finding]:
             "without commlens",
             f"the launcher started {alike:,} processes, and each is alone: the launcher and the program belong to different "
             "MPI libraries",
-            "Set MPICC to the mpicc of the launcher's library, or name another launcher behind --",
+            "Set MPICC to the mpicc of the launcher's library, or name another launcher after --",
         )
         return
     yield ok("without commlens", f"{line.processes:,} processes; every result is right")
@@ -213,7 +213,7 @@ def _run(plan: Plan, wrapper: Sequence[str], arguments: Sequence[str] = (), **se
         try:
             output, errors = job.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
-            raise CommlensError(f"'{shlex.join(command)}' was not done after {PATIENCE_S:.0f} s") from None
+            raise CommlensError(f"'{shlex.join(command)}' did not finish within {PATIENCE_S:.0f} s") from None
         finally:
             end_job(job)
     return Done(command, job.returncode, output, errors)

@@ -12,7 +12,16 @@
 #include <string.h>
 #include <time.h>
 
-enum { MESSAGES = 20, MESSAGE = 1000, SUMS = 30, BROADCASTS = 25, NUMBERS = 256, DUPLICATES = 10, GATHERS = 5, LATER_SUMS = 7 };
+enum {
+  MESSAGES = 20,
+  MESSAGE = 1000,
+  SUMS = 30,
+  BROADCASTS = 25,
+  NUMBERS = 256,
+  DUPLICATES = 10,
+  GATHERS = 5,
+  LATER_SUMS = 7
+};
 
 static int me, all;
 static long wrong;
@@ -113,7 +122,8 @@ int main(int argc, char** argv) {
   long long mine[2] = {wrong, total}, sum[2];
   double seconds = now() - begin;
   MPI_Reduce(mine, sum, 2, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (me == 0) printf("self-test: %d processes, %lld wrong results, sum %lld, %.9f seconds\n", all, sum[0], sum[1], seconds);
+  if (me == 0)
+    printf("self-test: %d processes, %lld wrong results, sum %lld, %.9f seconds\n", all, sum[0], sum[1], seconds);
   MPI_Finalize();
   return 0;
 }

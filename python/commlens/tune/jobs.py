@@ -13,15 +13,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.overhead.estimate import FEWEST
-from commlens.render.units import count_text
 from commlens.tune.candidates import environment_of
 from commlens.tune.decide import LEAST_CHANGE, round_medians
 from commlens.tune.measurements import Measurements
 
 FIRST_ROUNDS = 3
-"""After so many rounds, a candidate that certainly takes more than twice the default's time is no longer measured."""
+"""After so many rounds, a candidate that certainly takes more than twice the default's time is no longer measured,
+unless it is the last one of its case."""
 ENOUGH = 8
 """Rounds for any other end."""
 
@@ -111,7 +112,8 @@ def whole_rounds(measured: Measurements) -> int:
 def still_open(measured: Measurements, failed: Mapping[int, str]) -> dict[int, set[int]]:
     """Return the candidates of each case that are not yet known well enough; cases without one are left out.
 
-    The conditions are those of conclude_case() in replay.c.
+    The conditions are those of conclude_case() in replay.c: slow candidates are left early, but one of them is measured
+    until there are enough rounds for a claim.
     """
     medians = round_medians(measured)
     tests = sum(len(candidates) - 1 for candidates in measured.candidates)
@@ -127,11 +129,11 @@ def still_open(measured: Measurements, failed: Mapping[int, str]) -> dict[int, s
         best = min(
             [1 - LEAST_CHANGE, *(high for n, _, high in intervals.values() if n >= ENOUGH)],
         )
-        left = {
-            k
-            for k, (n, low, high) in intervals.items()
-            if k not in failed and not is_known(n, low, high, best, least_rounds)
-        }
+        tried = {k: one for k, one in intervals.items() if k not in failed}
+        slow = [k for k, (n, low, _) in tried.items() if FIRST_ROUNDS <= n < ENOUGH and low > 2]
+        if len(slow) == len(tried):
+            slow = slow[:-1]
+        left = {k for k, one in tried.items() if k not in slow and not is_known(*one, best, least_rounds)}
         if left:
             found[case] = left
     return found
@@ -139,9 +141,9 @@ def still_open(measured: Measurements, failed: Mapping[int, str]) -> dict[int, s
 
 def is_known(n: int, low: float, high: float, best: float, least_rounds: int) -> bool:
     """Return whether a candidate with this interval of its ratio to the default is certainly no choice, or known exactly."""
-    if n < FIRST_ROUNDS:
+    if n < ENOUGH:
         return False
-    if low > (2 if n < ENOUGH else best):
+    if low > best:
         return True
     error = max(LEAST_CHANGE, abs(1 - (low + high) / 2) / 10)
     return n >= least_rounds and high - low <= 2 * error

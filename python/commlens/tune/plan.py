@@ -22,7 +22,7 @@ Key = tuple[int, str, int]
 """Family, name of the procedure and size bin."""
 
 LEAST_GAIN = 0.01  # share of the run time from which on a place is worth trying
-LEAST_CALLS = 10  # per rank: in fewer, the first calls count most, which make connections and fill caches
+LEAST_CALLS = 10  # per member of a communicator: in fewer, the first calls count most, which make connections and fill caches
 LEAST_NS = 1_000_000  # that each rank could save on average: a run does not show less
 
 BLOCKING = tuple(f"MPI_{collective.capitalize()}" for collective in COLLECTIVES)
@@ -48,6 +48,13 @@ SELECT key.bin, COALESCE(MIN(CASE WHEN part.time_min_ns > 0 THEN part.time_min_n
  WHERE op.name IN ('MPI_Recv', 'MPI_Mrecv') AND key.bin >= 0 AND part.calls > 0
  GROUP BY key.bin"""
 
+# The time of calls that had not returned is in the cells of no bytes, together with that of other calls.
+OPEN_SQL = """\
+SELECT comm.family, op.name AS operation, COUNT(*) AS calls
+  FROM position JOIN comm ON comm.id = position.comm JOIN op ON op.id = position.op
+ WHERE position.inside = 1 AND EXISTS (SELECT 1 FROM meta WHERE key = 'open_calls' AND value = 'counted')
+ GROUP BY comm.family, op.name"""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -69,6 +76,8 @@ class Place:
         Run time of all ranks; 0 if unknown.
     ranks : int
         Number of ranks of the run.
+    open_calls : int
+        Calls that had not returned, but whose time counts here.
     """
 
     row: Row
@@ -78,6 +87,7 @@ class Place:
     offer: Offer | None
     run_ns: int
     ranks: int
+    open_calls: int = 0
 
     @property
     def time_ns(self) -> int:
@@ -134,8 +144,8 @@ class Place:
 
     @property
     def is_worth(self) -> bool:
-        """Whether another algorithm is worth trying."""
-        return self.is_large and self.is_frequent and self.has_choice
+        """Whether another algorithm is worth trying. The time that a job hung says nothing about algorithms."""
+        return self.is_large and self.is_frequent and self.has_choice and not self.open_calls
 
     def numbers(self) -> Row:
         """Return all columns, for csv and json."""
@@ -158,6 +168,7 @@ class Place:
             "variable": self.offer.variable if self.offer else None,
             "offered": ", ".join(self.offer.names) if self.offer else None,
             "is_worth_trying": int(self.is_worth),
+            "open_calls": self.open_calls,
         }
 
 
@@ -187,7 +198,7 @@ class Plan:
 
 
 def read_plan(connection: sqlite3.Connection, comms: Sequence[Any], operations: Sequence[str]) -> Plan:
-    """Read where another algorithm could pay, in these communicators and procedures, or in all."""
+    """Read where another algorithm could pay, in the families with these communicators and procedures, or in all."""
     names = [name for name in BLOCKING if not operations or name in operations]
     chosen = ["family.kind = 'intra'", "family.size_max > 1", f"op.name IN ({', '.join(map(quoted, names))})"]
     if comms:
@@ -202,6 +213,9 @@ def read_plan(connection: sqlite3.Connection, comms: Sequence[Any], operations: 
     waits, ran = (
         (_waits(connection, comms, called), _algorithms(connection, comms, called)) if rows else ({}, {})
     )
+    unreturned = {
+        (row["family"], row["operation"], 0): row["calls"] for row in map(dict, connection.execute(OPEN_SQL))
+    }
     receives = {row["bin"]: row["fastest_ns"] for row in map(dict, connection.execute(RECEIVES_SQL))}
     places = []
     for row in rows:
@@ -216,10 +230,12 @@ def read_plan(connection: sqlite3.Connection, comms: Sequence[Any], operations: 
                 offer,
                 run_ns,
                 ranks,
+                unreturned.get(key, 0),
             )
         )
     places.sort(key=lambda place: -place.gain_max_ns)
-    return Plan(places, library, run_ns, [("places", places_sql), ("receives", RECEIVES_SQL)])
+    statements = [("places", places_sql), ("receives", RECEIVES_SQL), ("open calls", OPEN_SQL)]
+    return Plan(places, library, run_ns, statements)
 
 
 def least_time(operation: str, bin: int, receives: Mapping[int, int]) -> int:

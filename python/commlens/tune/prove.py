@@ -20,7 +20,7 @@ from pathlib import Path
 from commlens.base.errors import CommlensError
 from commlens.compare.statistics import adjusted
 from commlens.overhead import raw
-from commlens.overhead.estimate import FEWEST, Cost, costs, whole_rounds
+from commlens.overhead.estimate import FEWEST, Cost, corrected, costs, whole_rounds
 from commlens.overhead.legs import Tool
 from commlens.overhead.measure import Run
 
@@ -138,12 +138,8 @@ def costs_of(runs: Sequence[Run], names: Collection[str]) -> dict[str, Cost]:
 
     It is empty if no round has a run of each leg.
     """
-    found = {cost.tool: cost for cost in costs(runs) if cost.tool in names}
-    ratios = {name: cost.ratio for name, cost in found.items() if cost.ratio and not math.isnan(cost.ratio.p)}
-    corrected = adjusted([ratio.p for ratio in ratios.values()])
-    for (name, ratio), p in zip(ratios.items(), corrected):
-        found[name] = replace(found[name], ratio=replace(ratio, p=p))
-    return found
+    found = corrected([cost for cost in costs(runs) if cost.tool in names], adjusted)
+    return {cost.tool: cost for cost in found}
 
 
 def is_faster(cost: Cost | None) -> bool:

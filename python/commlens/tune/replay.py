@@ -17,7 +17,7 @@ from typing import BinaryIO
 from commlens.algorithms.offered import library_of
 from commlens.base.errors import CommlensError
 from commlens.base.progress import announced
-from commlens.launch.compiler import check_some_way, compile_with_mpicc
+from commlens.launch.compiler import can_compile, compile_with_mpicc
 from commlens.launch.job import end_job
 from commlens.overhead.legs import HERE
 from commlens.tune.candidates import way_of
@@ -167,7 +167,7 @@ def find_program(folder: Path) -> list[str]:
     CommlensError
         There is neither a compiler nor mpi4py, or the compiler fails.
     """
-    if not check_some_way("the replay"):
+    if not can_compile("the replay"):
         return [sys.executable, "-m", "commlens.tune.replay_mpi4py"]
     return [str(compile_with_mpicc(SOURCE, folder / PROGRAM).absolute())]
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+from commlens.base.counts import count_text
 from commlens.compare.model import Row
 from commlens.compare.text import bin_text
 from commlens.overhead.estimate import Cost, Estimate
 from commlens.render.table import Column, Table
-from commlens.render.units import bytes_text, count_text, share_text, size_text, time_text
+from commlens.render.units import bytes_text, share_text, size_text, time_text
 from commlens.selection.sizes import BinRange
 from commlens.tune import prove
 from commlens.tune.decide import Changes, round_medians

@@ -11,9 +11,10 @@ from typing import Any
 
 from commlens.algorithms._offered import LIBRARIES
 from commlens.algorithms.offered import library_of
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.profile import meta
-from commlens.render.units import average_text, count_text, share_text, size_text
+from commlens.render.units import average_text, share_text, size_text
 from commlens.selection.conditions import quoted
 from commlens.tune._switches import SWITCHES, Switch
 from commlens.tune.plan import LEAST_CALLS, LEAST_GAIN

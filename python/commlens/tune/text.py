@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from commlens.algorithms.offered import library_of
+from commlens.base.counts import count_text
 from commlens.render.table import Column, Table
-from commlens.render.units import average_text, count_text, share_text, size_text, time_text
+from commlens.render.units import average_text, share_text, size_text, time_text
 from commlens.reports.by_family import draw_by_family
 from commlens.selection.sizes import BinRange
 from commlens.tune.plan import LEAST_CALLS, LEAST_GAIN, LEAST_NS, Place, Plan
@@ -52,25 +53,26 @@ def head_text(plan: Plan) -> str:
 
 def nothing_text(plan: Plan) -> str:
     """Return in one sentence that nothing is worth trying, and why."""
-    if not plan.places:
-        return NO_COLLECTIVES
-    time_ns = sum(place.time_ns for place in plan.places)
+    places = [place for place in plan.places if not place.open_calls]
+    if not places:
+        return "nothing to try: no other row remains" if plan.places else NO_COLLECTIVES
+    time_ns = sum(place.time_ns for place in places)
     if plan.run_ns and time_ns < LEAST_GAIN * plan.run_ns:
         return f"nothing to try: collectives take {share_text(time_ns / plan.run_ns)} of the run time"
-    large = [place for place in plan.places if place.is_large]
+    large = [place for place in places if place.is_large]
     chosen = [place for place in large if place.has_choice]
     if large:
         names = ", ".join(sorted({place.row["operation"] for place in chosen or large}))
         if chosen:
-            return f"nothing to try: {names} has fewer than {LEAST_CALLS} calls per rank in a place"
+            return f"nothing to try: {names} has fewer than {LEAST_CALLS} calls per member of a communicator in a place"
         return f"nothing to try: {library_text(plan)} has one algorithm only for {names}"
-    waiting_ns = sum(place.waiting_ns or 0 for place in plan.places)
+    waiting_ns = sum(place.waiting_ns or 0 for place in places)
     if time_ns and waiting_ns >= MOSTLY * time_ns:
         return (
             f"nothing to try: {share_text(waiting_ns / time_ns)} of the time in collectives is waiting for late ranks; "
             "another algorithm does not shorten it (see commlens waits)"
         )
-    most = plan.places[0]
+    most = places[0]
     if most.gain_share is None or most.gain_share >= LEAST_GAIN:
         return (
             f"nothing to try: another algorithm saves at most {time_text(most.gain_max_ns // max(1, most.ranks))} per rank in "
@@ -80,6 +82,20 @@ def nothing_text(plan: Plan) -> str:
     return (
         f"nothing to try: another algorithm saves at most {share_text(most.gain_share)} of the run time in one place, "
         f"{most.row['operation']} in {most.row['communicator']}; from {share_text(LEAST_GAIN)} on it would be worth trying"
+    )
+
+
+def open_sentence(plan: Plan) -> str:
+    """Return in a sentence which rows are left out, because their time includes calls that had not returned; else empty."""
+    left_out = [place for place in plan.places if place.open_calls]
+    if not left_out:
+        return ""
+    calls = ", ".join(
+        f"{place.open_calls:,} of {place.row['operation']} in {family_text(place.row)}" for place in left_out
+    )
+    return (
+        f"Calls that had not returned: {calls}. Another algorithm does not shorten a hang: these rows are left out. The run "
+        "time includes the hang."
     )
 
 

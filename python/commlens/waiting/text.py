@@ -282,7 +282,7 @@ def note_sentences(waits: Waits) -> list[str]:
     if waits.has_barriers:
         sentences.append(
             "COMMLENS_WAITING was barrier: commlens put a barrier before each blocking collective and sampled all of "
-            "them. The waiting is exact, but of a run that this made slower and another one."
+            "them. The waiting is exact, but the barriers slowed this run down and changed its timing."
         )
     if waits.unsampled:
         names = ", ".join(f"{row['operation']} ({time_text(row['time_ns'])})" for row in waits.unsampled)

@@ -14,6 +14,9 @@ NAMES = (
 )
 """In the order in which they are listed; each has a file questions/NAME.sql, with _ for -."""
 
+OF_ALL_CODES = ("missing", "refused")
+"""Questions about jobs whose code is unknown, because no profile of them was read."""
+
 VIEW = re.compile(r"^CREATE OR REPLACE TEMPORARY VIEW (\w+) AS$", re.MULTILINE)
 
 

@@ -3,15 +3,19 @@
 --
 -- Jobs of the batch system (commlens ingest --accounting) without a profile of the same cluster and job id; profiles that
 -- could not be read; and profiles that lack processes or were recovered after a kill. share: of the jobs of the batch system.
+-- The profile may be of another month than --since and --until select: the batch system has local time, a profile UTC.
 CREATE OR REPLACE TEMPORARY VIEW missing AS
-WITH without AS (
+WITH ended AS (
+       SELECT * FROM batch_job WHERE state NOT IN ('PENDING', 'REQUEUED', 'RESIZING', 'RUNNING', 'SUSPENDED')),
+     without AS (
        SELECT cluster, queue, cpu_ns,
               CASE WHEN state IN ('FAILED', 'NODE_FAIL', 'OUT_OF_MEMORY', 'TIMEOUT', 'CANCELLED', 'PREEMPTED')
                         THEN CONCAT('ended as ', state)
                    WHEN tasks = 1 THEN 'one task' ELSE 'completed without a profile' END AS reason
-         FROM batch_job
-        WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.job_id = batch_job.job_id AND job.cluster = batch_job.cluster)),
-     known AS (SELECT cluster, COUNT(*) AS all_jobs FROM batch_job GROUP BY cluster),
+         FROM ended
+        WHERE NOT EXISTS (
+              SELECT 1 FROM every_job WHERE every_job.job_id = ended.job_id AND every_job.cluster = ended.cluster)),
+     known AS (SELECT cluster, COUNT(*) AS all_jobs FROM ended GROUP BY cluster),
      found AS (
        SELECT cluster, queue, reason, COUNT(*) AS jobs, SUM(cpu_ns / 3.6e12) AS hours FROM without GROUP BY 1, 2, 3
        UNION ALL

@@ -10,7 +10,7 @@ WITH placed AS (
               ROW_NUMBER() OVER (PARTITION BY job ORDER BY slowness DESC, node) AS place
          FROM node WHERE slowness IS NOT NULL)
 SELECT cluster, node, COUNT(*) AS jobs, SUM(app_ns / 3.6e12) AS hours, MEDIAN(slowness) AS slowness,
-       AVG(CASE WHEN place = 1 THEN 1e0 ELSE 0e0 END) AS slowest_share, AVG(1e0 / nodes) AS by_chance,
+       AVG(CASE WHEN place = 1 THEN 1e0 ELSE 0e0 END) AS slowest_share, AVG(1e0 / NULLIF(nodes, 0)) AS by_chance,
        SUM(late_ns / 3.6e12) AS late_hours, MAX(start) AS last_job
   FROM placed GROUP BY cluster, node HAVING COUNT(*) >= 5
  ORDER BY slowness DESC, slowest_share DESC, cluster, node

@@ -160,4 +160,4 @@ def check(value: str, calls: Calls) -> None:
     for (size, low), number in calls.items():
         for bytes in {low, 2 * low - 1 if low else 0}:  # the smallest and the largest of a bin
             if select(ranges, size, bytes) != number:
-                raise CommlensError(f"{value} would count for other calls; this is a fault of commlens")
+                raise CommlensError(f"{value} would count for other calls; this is a bug in commlens")

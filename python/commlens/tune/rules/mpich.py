@@ -160,7 +160,7 @@ def check(table: Tree, found: Tree, wanted: Wanted, *, of_compositions: bool) ->
         sizes = wanted.get(collective)
         if sizes is None:
             if found.get(key) != tree:
-                raise CommlensError(f"a rule would change {collective}; this is a fault of commlens")
+                raise CommlensError(f"a rule would change {collective}; this is a bug in commlens")
             continue
         values = {value for rules in sizes.values() for rule in rules for value in (rule.low, rule.high)}
         near = sorted({1, 2, 8, 1000, *(size + way for size in sizes for way in (-1, 0, 1))} - {0})
@@ -200,9 +200,7 @@ def _compare(
         parameters = () if composition else facts.parameters.get(rule.name, ())
         wanted = (composition or algorithm_key(collective, rule.name), parameters)
     if found != wanted:
-        raise CommlensError(
-            f"a rule for {collective} would count for other calls; this is a fault of commlens"
-        )
+        raise CommlensError(f"a rule for {collective} would count for other calls; this is a bug in commlens")
 
 
 def _has(need: str, facts: frozenset[str]) -> bool:

@@ -130,7 +130,7 @@ def check(text: str, steps: Mapping[Group, Steps], comms: Comms) -> None:
                 if got[::2] != (wanted.number, wanted.segment_bytes):
                     raise CommlensError(
                         f"the rules for {collective} on {size} processes and {bytes} bytes would choose {got[0]}, "
-                        f"not {wanted.number}; this is a fault of commlens"
+                        f"not {wanted.number}; this is a bug in commlens"
                     )
 
 
