@@ -108,11 +108,10 @@ def overhead(
     A small library, loaded before all others, measures three times. net: from leaving MPI_Init to entering
     MPI_Finalize. hook: inside these two. wrap: the rest of the command. Differences are computed within rounds and
     reported with a 95 % confidence interval and a significance test, whose p values are corrected for the number of
-    tools. If the runs do not resolve the net cost, the
-    output states how many runs would.
+    tools. If the runs do not resolve the net cost, the output states how many runs would.
 
-    If runs with a tool crash, the measurement continues, and column 'crashed' counts them. A run without a tool that fails ends
-    the measurement.
+    If runs with a tool crash, the measurement continues, and column 'crashed' counts them. A run without a tool that
+    fails ends the measurement.
 
     The application is the first program after the launcher; if that is ambiguous, put {} before it. Its output is
     hidden unless a run fails. Times are kept in a folder below the current directory during the measurement; this must

@@ -248,11 +248,11 @@ def place(
     """Find a better placement of the ranks of PROFILE: ranks that exchange much get close to each other.
 
     The cost of a placement is the sum over all pairs of ranks of bytes times distance. The first lines show the cost of
-    the run, that of the recommended placement, and a lower bound that no placement can beat. Then: the traffic at each level before
-    and after; the communicators that gain and those that pay; whether MPI_Cart_create with another order of dimensions
-    would do as well.
+    the run, that of the recommended placement, and a lower bound that no placement can beat. Then: the traffic at each
+    level before and after; the communicators that gain and those that pay; whether MPI_Cart_create with another order
+    of dimensions would do as well.
 
-    The advice uses the slots of the run: the same nodes, and the same cores if the ranks were bound. With --topology it
+    The placement uses the slots of the run: the same nodes, and the same cores if the ranks were bound. With --topology it
     may use all cores of these nodes, with --nodes and --cores another machine. If the run is within 3 % of the bound,
     or the recommended one saves less than 1 %, one sentence says so.
 
