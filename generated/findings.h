@@ -320,7 +320,8 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
        NULLIF(sums.callsite, 0) AS site
   FROM run CROSS JOIN sums JOIN op ON op.id = sums.op JOIN family ON family.family = sums.family
  WHERE least_ns * callers >= 0.1 * total AND calls > 0 AND bytes <= calls * size * 1024
-   AND NOT EXISTS (SELECT 1 FROM rank WHERE state <> 'finalized')
+   -- the time of a call that had not returned is not that of an exchange
+   AND NOT EXISTS (SELECT 1 FROM position WHERE inside = 1 AND position.op = sums.op AND position.comm = sums.comm)
  ORDER BY share DESC LIMIT 1)~"},
     {R"~(in region {region} {who} {late_ns:time} outside MPI, the others {other_ns:time})~",
      R"~(WITH outside_mpi AS (

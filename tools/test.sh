@@ -102,7 +102,7 @@ all() {
 
 # Leaves out the long tests, and all cases of a reader's test but the first.
 quick() {
-  tools/setup.sh build dev
+  tools/setup.sh build dev test
   build release || return 0
   unit_tests release unit_tests
   python_tests reader tests/python tests/docs --first-cases -m "not long"

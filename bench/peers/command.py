@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -227,7 +228,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.add:
         from bench.peers import archive, page
 
-        if not archive.take(given.add, page.ALL):
+        try:
+            taken = archive.take(given.add, page.ALL)
+        except (OSError, tarfile.TarError) as error:
+            sys.exit(f"{given.add}: {error}")
+        if not taken:
             sys.exit(f"{given.add} has no results")
         given.render = True
     if not given.render:

@@ -154,7 +154,7 @@ void* commlens_bind_fortran(long entry) noexcept {
   const FortranName name = fortran_name(entry);
   void* next = next_definition(name.text).address;
   if (next == nullptr) {
-    say("no loaded MPI library defines %s; the call fails", name.text);
+    say("no loaded MPI library defines %s; the call does nothing", name.text);
     next = reinterpret_cast<void*>(no_such_procedure);
   }
   __atomic_store_n(&commlens_fortran_slots[entry], next, __ATOMIC_RELEASE);

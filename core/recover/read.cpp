@@ -54,10 +54,11 @@ bool is_slice_width(Ticks width) {
 }
 
 // Returns the slices of one thread.  Counts that it has not yet assigned to a slice, up to `totals`, belong to the
-// current one, `slot`, unless its slices have stopped.
+// current one of `log`, unless its slices have stopped.
 Sliced slices_of(const Segments& segments, const Blocks& blocks, const std::map<Key, SliceEntry>& totals,
-                 std::uint64_t slot, bool& is_damaged) {
+                 const SliceLog& log, bool& is_damaged) {
   Sliced sliced;
+  if (is_slice_width(log.width)) sliced.width = log.width;
   std::uint64_t newest = 0;
   for (const auto& [at, block] : blocks) newest = std::max(newest, block->generation);
   std::map<Key, SliceEntry> noted;
@@ -73,11 +74,11 @@ Sliced slices_of(const Segments& segments, const Blocks& blocks, const std::map<
       add_counters(noted[entry.key], entry);
     });
   }
-  if ((slot & slices_ended) != 0) return sliced;
+  if ((log.slot & slices_ended) != 0) return sliced;
   const auto rest = [](std::uint64_t all, std::uint64_t part) { return all > part ? all - part : 0; };
   for (const auto& [key, total] : totals) {
     const SliceEntry& sum = noted[key];
-    sliced.entries.push_back({key, std::min<std::uint64_t>(slot, max_slices - 1), rest(total.calls, sum.calls),
+    sliced.entries.push_back({key, std::min<std::uint64_t>(log.slot, max_slices - 1), rest(total.calls, sum.calls),
                               rest(total.time, sum.time), rest(total.bytes_sent, sum.bytes_sent),
                               rest(total.bytes_received, sum.bytes_received)});
   }
@@ -366,8 +367,8 @@ void Reader::take_threads(const Segments& segments) {
   for (const auto& [number, thread] : threads) {
     const auto stack = stacks.find(number);
     take_thread(number, *thread, stack == stacks.end() ? nullptr : stack->second);
-    slices.push_back(slices_of(segments, blocks[number], totals_[number], copy_of<std::uint64_t>(&thread->slices.slot),
-                               is_damaged_));
+    slices.push_back(
+        slices_of(segments, blocks[number], totals_[number], copy_of<SliceLog>(&thread->slices), is_damaged_));
   }
   take_slices(slices);
 }

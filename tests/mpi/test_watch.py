@@ -84,7 +84,7 @@ def test_a_phase_is_copied_to_a_folder_of_its_own(mpi: Mpi, tmp_path: Path) -> N
     assert done.open().total("MPI_Sendrecv")[0] == RANKS * 11
 
 
-@pytest.mark.parametrize("threads", ["all", "each"])
+@pytest.mark.parametrize("threads", ["sum", "each"])
 def test_what_an_idle_thread_had_before_a_reset_is_in_no_phase(
     mpi: Mpi, tmp_path: Path, threads: str
 ) -> None:

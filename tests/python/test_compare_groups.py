@@ -317,3 +317,5 @@ def test_the_end_of_the_runs_of_each_configuration_is_a_line(tmp_path: Path, run
     paths = [fft(tmp_path, alg, 10, ranks=ranks) for alg, ranks in zip("abc", (4, 4, 8))]
     output = run("compare", *paths, "--by", "alg").stdout
     assert "\nruns differ: ranks A 4, B 4, C 8\n" in output
+    document = json.loads(run("compare", *paths, "--by", "alg", "--format", "json").stdout)
+    assert document["runs"] == {"ranks": {"A": ["4"], "B": ["4"], "C": ["8"]}}

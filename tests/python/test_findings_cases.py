@@ -182,8 +182,14 @@ def test_a_job_that_hangs_in_its_first_exchange_does_not_exchange_small_blocks(
     build = program(32)
     for rank in range(32):
         build.count(1, "MPI_Alltoallv", rank, calls, 9 * SECOND, None, 0, 0, callsite=1)
-        build.states[rank] = "SIGTERM"
+        build.stands(rank, "MPI_Alltoallv", 1, 9 * SECOND)
     assert "small_all_to_all" not in rules_of(build, tmp_path)
+
+
+def test_a_job_that_was_killed_outside_its_small_exchanges_is_advised(tmp_path: Path) -> None:
+    build = all_to_all(32, 16, 1.5)
+    build.stands(3, "MPI_Allreduce", 1, SECOND)
+    assert "small_all_to_all" in rules_of(build, tmp_path)
 
 
 def test_ranks_of_one_node_are_named_one_by_one_where_others_of_it_are_not_late(tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ def show_groups(result: Grouped, top: int, style: str) -> None:
                     "differences": groups_text.headlines(result),
                     "statistics": groups_text.statement(result),
                     "also_different": groups.also_different(result),
+                    "runs": groups_text.differing_runs(result),
                     "outliers": groups_text.outlier_lines(result),
                     "rows": rows,
                 }

@@ -56,7 +56,7 @@ def history(
 
     A row is the time from one snapshot to the next. until: time of the snapshot since MPI_Init. in MPI: share of the
     time of all ranks inside MPI calls; with --comm or --op inside the selected ones; with --region in the region. It
-    is - if several threads of a rank call MPI, because their times overlap. A bar: this share. calls, sent, received:
+    is - if a rank has several threads, because their times may overlap. A bar: this share. calls, sent, received:
     of all ranks. With --metric, the average of the values, and their number.
 
     With --at or --between, and -o, writes a profile of the state at a time, or of what was counted between two.

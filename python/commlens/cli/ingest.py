@@ -146,7 +146,9 @@ def add_accounting(screen: Screen, work: Ingest, target: Dataset, jobs: Accounti
 
     skipped = f"; skipped {count_text(jobs.unfinished, 'job')} not ended yet" if jobs.unfinished else ""
     screen.line(f"{work.add_rows('batch_job', jobs.rows):,} new jobs of the batch system{skipped}")
-    unmatched = unmatched_text(set(map(cluster_folder, jobs.clusters)), target.clusters("job"))
+    unmatched = unmatched_text(
+        {*map(cluster_folder, jobs.clusters), *target.clusters("batch_job")}, target.clusters("job")
+    )
     if unmatched:
         print_message(unmatched)
 

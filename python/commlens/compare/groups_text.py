@@ -86,15 +86,23 @@ def statement(result: Grouped) -> str:
     )
 
 
+def differing_runs(result: Grouped) -> dict[str, dict[str, list[str]]]:
+    """Return the number of ranks of the runs, and what their profiles lack, where it differs: the values by group."""
+    differences = run_differences([group.runs for group in result.groups])
+    return {
+        name: {group.letter: each for group, each in zip(result.groups, values)}
+        for name, values in differences.items()
+        if name != result.by
+    }
+
+
 def setup_lines(result: Grouped) -> list[str]:
     """Return a line about the settings that differ as well, and one about the number and the end of ranks."""
     names = also_different(result)
     lines = [f"beside {result.by}, these settings differ: {', '.join(names)}"] if names else []
     found = [
-        f"{name} "
-        + ", ".join(f"{group.letter} {' or '.join(each)}" for group, each in zip(result.groups, values))
-        for name, values in run_differences([group.runs for group in result.groups]).items()
-        if name != result.by
+        f"{name} " + ", ".join(f"{letter} {' or '.join(each)}" for letter, each in values.items())
+        for name, values in differing_runs(result).items()
     ]
     return [*lines, f"runs differ: {'; '.join(found)}"] if found else lines
 

@@ -77,7 +77,7 @@ def name_of_row(row: Named) -> str:
 def changes_text(row: Row) -> str:
     """Return the factors of a change of time."""
     if row.changes["time"].ratio == math.inf:
-        return "new in B"
+        return "no time in A" if row.changes["calls"].before else "new in B"
     return ", ".join(f"{name} {percent(value)}" for name, value in row.parts().items() if value is not None)
 
 

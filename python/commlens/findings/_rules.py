@@ -392,7 +392,7 @@ SELECT 1.0 * t / total AS share, t / callers AS each_ns, least_ns, callers, call
         text='{op} among {size:count} ranks[ on {communicator}][ at {site}], with {block:count} B for each of them, takes {share:share} of the time',
         advice='Exchange among fewer ranks: a decomposition in two dimensions makes communicators of the square root of their number. Or combine several exchanges in one.',
         reason='The number of messages of a call grows with the square of the number of ranks; blocks of up to 1 KiB take as long as empty ones. From 32 ranks on this dominates. Only the time of the fastest rank counts, because the others may have waited. Below 10 % of the time there is little to gain.',
-        misses='All-to-all exchanges made of single messages. MPI_Alltoallw. Communicators with fewer than 32 ranks. Jobs that were killed: a call that never returned has time, but no bytes.',
+        misses='All-to-all exchanges made of single messages. MPI_Alltoallw. Communicators with fewer than 32 ranks. Communicators in which such a call had not returned when the job was killed: its time is that of a hang.',
         thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'fewest_ranks': 32, 'largest_block': 1024},
         evidence=(
             ('size', 'members of the communicator', 'count'),
@@ -417,7 +417,8 @@ SELECT 1.0 * least_ns * callers / total AS share, least_ns, calls / callers AS p
        NULLIF(sums.callsite, 0) AS site
   FROM run CROSS JOIN sums JOIN op ON op.id = sums.op JOIN family ON family.family = sums.family
  WHERE least_ns * callers >= 0.1 * total AND calls > 0 AND bytes <= calls * size * 1024
-   AND NOT EXISTS (SELECT 1 FROM rank WHERE state <> 'finalized')
+   -- the time of a call that had not returned is not that of an exchange
+   AND NOT EXISTS (SELECT 1 FROM position WHERE inside = 1 AND position.op = sums.op AND position.comm = sums.comm)
  ORDER BY share DESC LIMIT 1""",
     ),
     Rule(

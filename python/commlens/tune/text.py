@@ -94,8 +94,8 @@ def open_sentence(plan: Plan) -> str:
         f"{place.open_calls:,} of {place.row['operation']} in {family_text(place.row)}" for place in left_out
     )
     return (
-        f"Calls that had not returned: {calls}. Another algorithm does not shorten a hang: these rows are left out. The run "
-        "time includes the hang."
+        f"Calls that had not returned: {calls}. Another algorithm does not shorten a hang: these rows are left out, because "
+        "their time may include it. So may the run time."
     )
 
 
