@@ -60,14 +60,17 @@ def prepare(spec: dict[str, Any]) -> None:
                 raise SystemExit(f"spec/findings.toml: {name}: {error}") from None
 
 
-def size_text(match: re.Match[str]) -> str:
-    """Return SQL for the sizes of a bin: bin k has 2^(k-1) to 2^k - 1 bytes."""
+def size_sql(match: re.Match[str]) -> str:
+    """Return SQL for the sizes of a bin, as the reader prints them: bin k has 2^(k-1) to 2^k - 1 bytes."""
     bin = match[1]
     return (
         f"CASE WHEN {bin} = 0 THEN '0 B' WHEN {bin} = 1 THEN '1 B'\n"
         f"            WHEN {bin} <= 10 THEN (1 << ({bin} - 1)) || '-' || ((1 << {bin}) - 1) || ' B'\n"
-        f"            WHEN {bin} <= 20 THEN (1 << ({bin} - 11)) || '-' || (1 << ({bin} - 10)) || ' KiB'\n"
-        f"            ELSE (1 << ({bin} - 21)) || '-' || (1 << ({bin} - 20)) || ' MiB' END"
+        f"            WHEN {bin} < 20 THEN (1 << ({bin} - 11)) || '-' || (1 << ({bin} - 10)) || ' KiB'\n"
+        f"            WHEN {bin} = 20 THEN '512 KiB-1 MiB'\n"
+        f"            WHEN {bin} < 30 THEN (1 << ({bin} - 21)) || '-' || (1 << ({bin} - 20)) || ' MiB'\n"
+        f"            WHEN {bin} = 30 THEN '512 MiB-1 GiB'\n"
+        f"            ELSE (1 << ({bin} - 31)) || '-' || (1 << ({bin} - 30)) || ' GiB' END"
     )
 
 
@@ -83,7 +86,7 @@ def query(spec: dict[str, Any], name: str) -> str:
             raise SystemExit(f"spec/findings.toml: {name}: there is no threshold {match[1]}")
         return str(numbers[match[1]])
 
-    sql = SIZE.sub(size_text, spec["common"]["sql"].strip("\n") + "\n" + rule["sql"].strip("\n"))
+    sql = SIZE.sub(size_sql, spec["common"]["sql"].strip("\n") + "\n" + rule["sql"].strip("\n"))
     sql = re.sub(r"(?<![\w:]):(\w+)", value, sql)
     if unused := sorted(rule["threshold"].keys() - used):
         raise SystemExit(f"spec/findings.toml: {name}: no use of threshold {unused[0]}")

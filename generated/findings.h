@@ -153,8 +153,11 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
        CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULLIF(per_family.callsite, 0) AS site,
        CASE WHEN bin = 0 THEN '0 B' WHEN bin = 1 THEN '1 B'
             WHEN bin <= 10 THEN (1 << (bin - 1)) || '-' || ((1 << bin) - 1) || ' B'
-            WHEN bin <= 20 THEN (1 << (bin - 11)) || '-' || (1 << (bin - 10)) || ' KiB'
-            ELSE (1 << (bin - 21)) || '-' || (1 << (bin - 20)) || ' MiB' END AS size
+            WHEN bin < 20 THEN (1 << (bin - 11)) || '-' || (1 << (bin - 10)) || ' KiB'
+            WHEN bin = 20 THEN '512 KiB-1 MiB'
+            WHEN bin < 30 THEN (1 << (bin - 21)) || '-' || (1 << (bin - 20)) || ' MiB'
+            WHEN bin = 30 THEN '512 MiB-1 GiB'
+            ELSE (1 << (bin - 31)) || '-' || (1 << (bin - 30)) || ' GiB' END AS size
   FROM run CROSS JOIN per_family JOIN op ON op.id = per_family.op JOIN family ON family.family = per_family.family
  WHERE per_rank >= 10000 AND busy_ns >= 0.1 * total AND busy_ns <= calls * CASE op.class WHEN 'collective' THEN 1000000 ELSE 100000 END
  ORDER BY share DESC LIMIT 3)~"},
@@ -234,8 +237,11 @@ SELECT (each_ns - other_ns) * pair.calls / (ranks * elapsed) AS share, each_ns, 
        comm.name AS communicator, family.name AS family, op.name AS op, NULL AS site,
        CASE WHEN bin = 0 THEN '0 B' WHEN bin = 1 THEN '1 B'
             WHEN bin <= 10 THEN (1 << (bin - 1)) || '-' || ((1 << bin) - 1) || ' B'
-            WHEN bin <= 20 THEN (1 << (bin - 11)) || '-' || (1 << (bin - 10)) || ' KiB'
-            ELSE (1 << (bin - 21)) || '-' || (1 << (bin - 20)) || ' MiB' END AS size
+            WHEN bin < 20 THEN (1 << (bin - 11)) || '-' || (1 << (bin - 10)) || ' KiB'
+            WHEN bin = 20 THEN '512 KiB-1 MiB'
+            WHEN bin < 30 THEN (1 << (bin - 21)) || '-' || (1 << (bin - 20)) || ' MiB'
+            WHEN bin = 30 THEN '512 MiB-1 GiB'
+            ELSE (1 << (bin - 31)) || '-' || (1 << (bin - 30)) || ' GiB' END AS size
   FROM run CROSS JOIN pair JOIN comm ON comm.id = pair.comm JOIN op ON op.id = pair.op
                            JOIN family ON family.family = pair.family
  WHERE fastest_ns >= 2.0 * other_ns AND pair.calls >= 10 * callers
@@ -268,8 +274,11 @@ SELECT (each_ns - other_ns) * pair.calls / (ranks * elapsed) AS share, each_ns, 
 SELECT extra_ns / total AS share, before_ns, after_ns, small_calls, beyond.calls, op.name AS op, NULL AS site,
        CASE WHEN step.bin = 0 THEN '0 B' WHEN step.bin = 1 THEN '1 B'
             WHEN step.bin <= 10 THEN (1 << (step.bin - 1)) || '-' || ((1 << step.bin) - 1) || ' B'
-            WHEN step.bin <= 20 THEN (1 << (step.bin - 11)) || '-' || (1 << (step.bin - 10)) || ' KiB'
-            ELSE (1 << (step.bin - 21)) || '-' || (1 << (step.bin - 20)) || ' MiB' END AS small
+            WHEN step.bin < 20 THEN (1 << (step.bin - 11)) || '-' || (1 << (step.bin - 10)) || ' KiB'
+            WHEN step.bin = 20 THEN '512 KiB-1 MiB'
+            WHEN step.bin < 30 THEN (1 << (step.bin - 21)) || '-' || (1 << (step.bin - 20)) || ' MiB'
+            WHEN step.bin = 30 THEN '512 MiB-1 GiB'
+            ELSE (1 << (step.bin - 31)) || '-' || (1 << (step.bin - 30)) || ' GiB' END AS small
   FROM run CROSS JOIN beyond JOIN step ON step.bin = beyond.bin JOIN op ON op.id = step.op
  WHERE extra_ns >= 0.1 * total
  ORDER BY share DESC LIMIT 1)~"},

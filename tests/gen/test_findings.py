@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import copy
 import re
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 import findings
 import output
+from commlens.render.units import size_text
 
 RULES = output.read_toml("spec/findings.toml")
 SCHEMA = output.read_toml("spec/schema.toml")
@@ -71,3 +74,11 @@ def test_library_reader_and_page_have_every_rule_with_its_thresholds() -> None:
         assert query == queries[name]
         assert f"## {name}\n" in texts["docs/reference/findings.md"]
         assert rule["reason"] in texts["docs/reference/findings.md"]
+
+
+def test_sizes_are_named_as_in_the_tables_of_the_reader() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for size_bin in range(40):  # up to 512 GiB
+            low, high = (1 << size_bin) >> 1, (1 << size_bin) - 1
+            statement = "SELECT " + findings.SIZE.sub(findings.size_sql, f"SIZE({size_bin})")
+            assert connection.execute(statement).fetchone() == (size_text(low, high),), size_bin
