@@ -434,7 +434,8 @@ def launch_once(
     """Run `command` once; return None if it had to be killed.
 
     Open MPI's launcher crashes in about 1 of 200 launches in which a rank calls MPI_Abort, also without commlens. commlens
-    is not loaded into the launcher. Such a launch is repeated, and so is one that ended as _CALLED_UNLOADED says.
+    is not loaded into the launcher. Such a launch is repeated, and so is one that ended as _CALLED_UNLOADED or
+    _REMOVED_MEANWHILE says.
     """
     for _ in range(3):
         result = _launch(command, env, timeout, cwd, profile)
@@ -452,10 +453,16 @@ _CALLED_UNLOADED = re.compile(r"Failing at address: 0x[0-9a-f]+6f0$", re.MULTILI
 that library, for an event of PMIx that came late. commlens has no thread there."""
 
 
+_REMOVED_MEANWHILE = "A call to mkdir was unable to create the desired directory"
+"""Open MPI's launchers of one user share a folder in /tmp. The last one to end removes it, also while another one begins."""
+
+
 def _fault_of_open_mpi(result: Result) -> str:
     """Return how Open MPI itself has ended a launch, or an empty text."""
     if result.rc < 0:
         return f"launcher died of signal {-result.rc}"
+    if result.rc == 1 and _REMOVED_MEANWHILE in result.stderr:
+        return "another launcher removed the folder of Open MPI's sessions"
     is_called = result.rc == 139 and _CALLED_UNLOADED.search(result.stderr)
     return "Open MPI called what it had unloaded" if is_called else ""
 
