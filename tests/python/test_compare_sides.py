@@ -82,7 +82,7 @@ def test_infinite_bounds_are_null_in_json_and_empty_in_csv(small: Path, tmp_path
 
 
 def differing_line(run: Run, *paths: Path) -> str:
-    """Return the line about the end of the runs; empty if there is none."""
+    """Return the line that says how the runs differ; empty if there is none."""
     lines = run("compare", *paths[:-1], "--", paths[-1]).stdout.splitlines()
     return next((line for line in lines if line.startswith("runs differ: ")), "")
 

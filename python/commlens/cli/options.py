@@ -103,7 +103,7 @@ comm_option = _comm_options("these communicators", "communicators")
 """Adds the options that select communicators by name and by size; both are in the argument `comms`."""
 
 comm_family_option = _comm_options("families with these communicators", "families with communicators")
-"""The same for rows of whole families: of a selected communicator, all of its family count."""
+"""The same for commands that show families: they take each family with a selected communicator as a whole."""
 
 
 def op_option(what: str) -> Callable[[Command], Command]:

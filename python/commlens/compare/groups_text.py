@@ -97,7 +97,7 @@ def differing_runs(result: Grouped) -> dict[str, dict[str, list[str]]]:
 
 
 def setup_lines(result: Grouped) -> list[str]:
-    """Return a line about the settings that differ as well, and one about the number and the end of ranks."""
+    """Return lines about other differences between the groups: of settings, of numbers of ranks, and of how the runs ended."""
     names = also_different(result)
     lines = [f"beside {result.by}, these settings differ: {', '.join(names)}"] if names else []
     found = [

@@ -94,7 +94,7 @@ def state_of(line: dict[str, str]) -> str:
 def accounting_of(
     lines: Iterable[dict[str, str]], pseudonyms: Pseudonyms, *, cluster: str, default: str
 ) -> Accounting:
-    """Return the jobs of lines; steps of a job (4711.0) are left out. The arguments are those of read_accounting()."""
+    """Return the jobs in the lines of a file, without the steps of a job (4711.0). For the arguments see read_accounting()."""
     rows: list[tuple[Any, ...]] = []
     unfinished = 0
     named: set[str] = set()

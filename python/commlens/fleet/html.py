@@ -235,7 +235,7 @@ def month_chart(rows: Sequence[tuple[Any, ...]]) -> str:
 
 
 def panels(engine: Engine, links: Links, names: Iterable[str], *, is_personal: bool) -> Iterator[str]:
-    """Yield the parts of the page; names are those of its questions."""
+    """Yield the sections of the page. names: the questions that it answers."""
     rows = engine.run(MONTHS_SQL)[1]
     about = "Hours of all processes by month and code; above a bar the share of MPI, below it the hours."
     yield panel("The machine over time", about, month_chart(rows))
