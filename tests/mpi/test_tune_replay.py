@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from build_once import PATIENCE
 from click.testing import CliRunner
 from harness import ROOT, Mpi
 from test_languages import mpi4py_env
@@ -172,11 +173,11 @@ def test_an_interrupt_keeps_what_was_measured(
         env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell ignores it in its background jobs
     )  # fmt: skip
-    until = time.monotonic() + 90
+    until = time.monotonic() + 90 * PATIENCE
     while not (times.exists() and "\n1,0," in times.read_text(encoding="utf-8")) and time.monotonic() < until:
         time.sleep(0.02)
     os.killpg(job.pid, signal.SIGINT)
-    said = job.communicate(timeout=60)[1]
+    said = job.communicate(timeout=60 * PATIENCE)[1]
     assert job.returncode == 2, said
     assert said.splitlines()[-1].endswith("to has what was measured, and the same command goes on"), said
     assert "Traceback" not in said
@@ -184,7 +185,7 @@ def test_an_interrupt_keeps_what_was_measured(
     assert {one.round for one in first} >= {0, 1}
     done = subprocess.run(
         [*map(str, command), "--budget", "6", "--", mpi.launcher, *map(str, application)],
-        env=environment, capture_output=True, text=True, timeout=120, check=True,
+        env=environment, capture_output=True, text=True, timeout=120 * PATIENCE, check=True,
     )  # fmt: skip
     assert "measured)" in done.stdout
     second = read_measurements(tmp_path / "to").times
@@ -200,7 +201,7 @@ def test_a_budget_is_kept(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     begin = time.monotonic()
     found = launched(mpi, cases, tmp_path, monkeypatch, 6.0, ranks=2)
-    assert time.monotonic() - begin < 60
+    assert time.monotonic() - begin < 60 * PATIENCE
     assert found.times
     assert Path(found.module).name.startswith("libmpi")  # the file whose tables a rule for MPICH changes
 

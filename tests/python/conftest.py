@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import sqlite3
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from build_profile import ProfileBuilder, RegionSlice
 from build_waits import Kind, RankWaits, add_clock, add_samples, add_unsplit
 
 from commlens.cli import commlens
+from commlens.profile.database import OPERATIONS, Database
 
 Run = Callable[..., "Result"]
 
@@ -269,3 +271,30 @@ def run() -> Run:
         return Result(int(end.value.code or 0), *texts)
 
     return command
+
+
+class Steps:
+    """Counts the steps of SQLite's virtual machine. The count is the same on a slow and on a busy machine."""
+
+    EACH = 1000
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def add(self) -> bool:
+        """Count another thousand steps; the query goes on."""
+        self.taken += self.EACH
+        return False
+
+    def count(self, connection: sqlite3.Connection) -> None:
+        """Count the steps of `connection`, instead of whatever it called after so many of them."""
+        connection.set_progress_handler(self.add, self.EACH)
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    """Return the number of steps that the connections of the reader take from now on."""
+    counted = Steps()
+    assert OPERATIONS == counted.EACH
+    monkeypatch.setattr(Database, "_is_late", lambda _: counted.add())
+    return counted

@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A million cells are read in about a second: how the work is done, and that it does not take long."""
+"""A million cells are read in seconds: how SQLite does the work, and how many of its steps that takes."""
 
 from __future__ import annotations
 
-import resource
 import sqlite3
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from build_profile import EMPTY
-from conftest import Run
+from conftest import Run, Steps
 
 from commlens.reports.query import Queries, Selection, Shape
 
 RANKS, COMMS, KEYS_EACH = 1024, 2000, 8
 SIZE = 64
-# Processor time, so that a busy machine is no failure.  Below one second here; a wrong plan takes minutes.
-LIMIT_S = 8.0
+CELLS = COMMS * KEYS_EACH * SIZE
 pytestmark = pytest.mark.long
 
 
@@ -59,31 +54,21 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "options", [[], ["--unfold"], ["--buckets", "all"], ["--comm", "s0.*"], ["--time", "0:1"]]
 )
-def test_a_million_cells_are_reported_soon(million: Path, run: Run, options: list[str]) -> None:
-    begin = time.process_time()
+def test_a_million_cells_are_reported_soon(million: Path, run: Run, steps: Steps, options: list[str]) -> None:
     result = run("report", million, *options)
     assert result.exit_code == 0
-    assert time.process_time() - begin < LIMIT_S
+    assert 0 < steps.taken < 400 * CELLS
     assert len(result.stdout.splitlines()) < 200
-
-
-def test_the_command_itself_starts_fast_enough(million: Path) -> None:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        [sys.executable, "-m", "commlens", "report", million], stdout=subprocess.DEVNULL, check=True
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < LIMIT_S
 
 
 @pytest.mark.parametrize(
     "view", ["family_total", "family_operation", "comm_total", "comm_operation", "member"]
 )
-def test_the_views_answer_soon(million: Path, view: str) -> None:
+def test_the_views_answer_soon(million: Path, steps: Steps, view: str) -> None:
     connection = sqlite3.connect(million)
-    begin = time.process_time()
+    steps.count(connection)
     assert connection.execute(f"SELECT COUNT(*) FROM (SELECT * FROM {view})").fetchone()[0] > 0
-    assert time.process_time() - begin < LIMIT_S
+    assert 0 < steps.taken < 100 * CELLS
     connection.close()
 
 
