@@ -92,7 +92,8 @@ function byRank(rows: Uint32Array, column: Float64Array, ranks: number): Uint32A
 
 function added(context: Context, wanted: string[]): Pairs {
   const { source, destination, messages, bytes } = context.profile.pairs.columns;
-  const ranks = context.names.nodeOf.length;
+  // A profile that lacks ranks has messages to them all the same.
+  const ranks = 1 + [source!, destination!].reduce((most, column) => column.reduce((a, b) => Math.max(a, b), most), -1);
   const rows = byRank(byRank(rowsOf(context, wanted), destination!, ranks), source!, ranks);
   const sums = [new Float64Array(rows.length), new Float64Array(rows.length)] as const;
   const first = new Uint32Array(rows.length);

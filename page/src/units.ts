@@ -58,6 +58,11 @@ function bound(size: number): [string, string] {
   return [`${size / 1024 ** unit}`, BYTE_UNITS[unit]!];
 }
 
+/** Returns the smallest message size of a bin above 0. */
+export function smallest(bin: number): string {
+  return bound(2 ** (bin - 1)).join(" ");
+}
+
 /** Returns the message sizes of a bin: bin k has 2^(k-1) to 2^k - 1 bytes. */
 export function size(bin: number): string {
   if (bin === -2) return "PROC_NULL";

@@ -306,3 +306,54 @@ def test_ranks_that_wait_in_turns_are_told_from_a_slow_collective(tmp_path: Path
 )
 def test_ranks_wait_in_turns_from_a_threshold_on(build: ProfileBuilder, found: bool, tmp_path: Path) -> None:
     assert ("late_in_turns" in rules_of(build, tmp_path)) == found
+
+
+def sizes(op: str, tiny: dict[int, RankWaits], large: dict[int, RankWaits]) -> ProfileBuilder:
+    """Return a program of 100 s on four ranks: a million calls of 8 bytes, of which 64 were sampled, and 64 of 1 MiB."""
+    build = waiting(0, 0, 0, 0, op=op)
+    build.app_ns = 100 * SECOND
+    for rank in range(4):
+        build.count(1, op, rank, 1_000_000, max(SECOND, tiny[rank].time_ns * 1_000_000 // 64), size=8)
+        build.count(1, op, rank, 64, large[rank].time_ns, size=1 << 20)
+    build.count(1, "MPI_Recv", 0, 64, 20 * SECOND, size=8)
+    add_samples(build, Kind(1, op, 4), tiny, samples=64, collectives=1_000_000)
+    add_samples(build, Kind(1, op, 21), large, samples=64)
+    return build
+
+
+def test_samples_stand_for_the_calls_of_their_size_only(tmp_path: Path) -> None:
+    """Of the tiny calls one in 16,000 was sampled, of the large ones all: their delays are not scaled alike."""
+
+    def late(each_ns: int) -> dict[int, RankWaits]:
+        others = RankWaits(64 * 2 * each_ns, 64 * each_ns, 0)
+        return {0: RankWaits(64 * each_ns, 0, 64, 64 * each_ns), 1: others, 2: others, 3: others}
+
+    (finding,) = findings(sizes("MPI_Bcast", late(500), late(200_000_000)), tmp_path)
+    assert finding.rule.name == "awaited_rank"
+    assert finding.values["each_ns"] == pytest.approx(1_000_000 * 500 + 64 * 200_000_000)
+    assert finding.share == pytest.approx(13.3 / 100 * 3 / 4)
+
+
+def test_turns_in_few_large_calls_do_not_hide_a_late_rank_in_many_tiny_ones(tmp_path: Path) -> None:
+    tiny = {0: RankWaits(64 * 6_000, 0, 64, 64 * 20_000)}
+    tiny |= dict.fromkeys((1, 2, 3), RankWaits(64 * 26_000, 64 * 20_000, 0))
+    large = dict.fromkeys(range(4), RankWaits(64 * 110_000_000, 64 * 75_000_000, 16, 16 * 50_000_000))
+    # Rank 0 causes 20 + 0.8 s of 23.2 s.
+    assert "late_in_turns" not in rules_of(sizes("MPI_Allreduce", tiny, large), tmp_path)
+    in_turns = dict.fromkeys(range(4), RankWaits(64 * 26_000, 64 * 15_000, 16, 16 * 20_000))
+    assert "late_in_turns" in rules_of(sizes("MPI_Allreduce", in_turns, large), tmp_path)
+
+
+def test_few_samples_of_most_calls_prove_nothing(tmp_path: Path) -> None:
+    """Two samples stand for a million calls; the 64 of other calls do not make them more."""
+    build = late_root()
+    assert "awaited_rank" in rules_of(build, tmp_path)
+    others = RankWaits(2 * SECOND // 1000, SECOND // 1000, 0)
+    add_samples(
+        build,
+        Kind(1, "MPI_Bcast", 9),
+        {0: RankWaits(SECOND // 1000, 0, 2, 2 * SECOND // 1000), 1: others, 2: others, 3: others},
+        2,
+        100_000,
+    )
+    assert "awaited_rank" not in rules_of(build, tmp_path)

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from build_profile import ProfileBuilder
+from build_profile import ProfileBuilder, execute
 from conftest import Run
 from test_old_profiles import refused
 from test_text import in_terminal
@@ -44,6 +44,15 @@ def test_the_table_has_a_line_for_each_metric(profile: Path, run: Run) -> None:
         ["memory", "in", "use", "[MiB]", "2", "100", "100.5", "101", "201", "2", "1"],
         ["residual", "16", "0.0078125", "0.249023", "1", "3.98438", "1", "2", "1"],
     ]
+
+
+def test_a_sum_that_is_unknown_on_a_rank_is_unknown_as_a_whole(profile: Path, run: Run) -> None:
+    execute(profile, "UPDATE metric_value SET sum = NULL WHERE rank = 1 AND region = 0")
+    memory, residual = json.loads(run("metrics", profile, "--format", "json").stdout)
+    assert (memory["count"], memory["sum"]) == (2, None)
+    assert residual["sum"] == pytest.approx(3.984375)
+    rows = json.loads(run("regions", profile, "--format", "json").stdout)["metrics"]
+    assert {row["name"]: row["sum"] for row in rows} == {"memory in use": None, "residual": residual["sum"]}
 
 
 def test_a_series_has_a_line_for_each_thread_that_recorded_values(profile: Path, run: Run) -> None:

@@ -25,7 +25,7 @@ from commlens.place.machine import Machine, Slot, build, regular, with_table
 from commlens.place.mapper import place
 from commlens.place.objective import Graph, by_level, cost, lower_bound
 from commlens.place.plan import Plan, Reordered
-from commlens.place.text import note_sentences
+from commlens.place.text import level_text, note_sentences
 
 CASES, FEW_CASES = 1000, 100  # of small instances; the first few run without --every-case
 
@@ -402,3 +402,34 @@ def test_a_cube_has_no_other_order_of_its_dimensions() -> None:
         "c0.2: no other order of its dimensions 2x2x4 is better than the present one.",
         "reorder=1 of MPI_Cart_create changes nothing in Open MPI and MPICH: both keep the order of the ranks.",
     ]
+
+
+def test_an_order_that_is_a_little_better_is_not_called_no_better() -> None:
+    grid = Reordered("c0.1", (2, 4), (1, 0), 98.1)
+    plan = SimpleNamespace(grids=[grid], is_well=False, cost_before=100.0, cost_after=90.0, remarks=[])
+    first = next(iter(note_sentences(cast(Plan, plan))))
+    assert first == "c0.1: no other order of its dimensions 2x4 saves more than 2.0 %."
+
+
+def test_levels_have_the_names_and_distances_of_what_they_tell_apart() -> None:
+    """Traffic through a switch is traffic between nodes, and with a table each pair of nodes has a distance of its own."""
+    slots = [Slot(node, (cpu,), (), (-1, -1, -1)) for node in "ABCD" for cpu in (0, 1)]
+    machine = build(slots, [("switch", {"A": 0, "B": 0, "C": 1, "D": 1})])
+    assert [level_text(machine, number) for number in range(len(machine.levels))] == [
+        "in the same core",
+        "in the same node",
+        "between nodes, in the same switch",
+        "between switches",
+    ]
+    assert level_text(build(slots), 2) == "between nodes"
+    table = np.array([[0, 10, 30], [10, 0, 10], [30, 10, 0]], dtype=np.float64)
+    chain = with_table(build(slots[:6]), ["A", "B", "C"], table)
+    assert [level_text(chain, number) for number in (1, 2)] == ["in the same node", "between nodes"]
+    assert [chain.distance_range(number) for number in (1, 2)] == [(4, 4), (10, 30)]
+    pairs = np.array([[0, 1, 40, 40], [1, 0, 40, 40], [40, 40, 0, 1], [40, 40, 1, 0]], dtype=np.float64)
+    near = with_table(build(slots), ["A", "B", "C", "D"], pairs)
+    assert [level_text(near, number) for number in (2, 3)] == [
+        "between nodes, in the same group (distance 1)",
+        "between groups of nodes",
+    ]
+    assert [near.distance_range(number) for number in (2, 3)] == [(1, 1), (40, 40)]

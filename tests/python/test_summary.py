@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from build_profile import execute
 from conftest import Run, small_builder
 from summarise import summarised
 from test_numbers import made_up
@@ -122,6 +123,19 @@ def test_what_only_single_ranks_tell_is_refused(
 def test_the_head_names_no_nodes(run: Run, tmp_path: Path) -> None:
     summary = summarised(small_builder().write(tmp_path / "full.db"))
     assert "4 ranks on 2 nodes\n" in run("report", summary).stdout
+
+
+def test_a_region_has_no_efficiency_if_threads_called_at_the_same_time(tmp_path: Path) -> None:
+    full = small_builder().write(tmp_path / "full.db")
+    columns = "load_balance, communication_efficiency, parallel_efficiency"
+    known = []
+    for threads in (1, 2):
+        execute(full, f"UPDATE rank SET threads = {threads}")
+        for path in (full, summarised(full)):
+            with closing(sqlite3.connect(path)) as connection:
+                (row,) = connection.execute(f"SELECT {columns} FROM region_total WHERE region = 0").fetchall()
+                known.append({value is not None for value in row})
+    assert known == [{True}, {True}, {False}, {False}]
 
 
 def test_communicators_that_share_a_row_are_freed_with_it(tmp_path: Path, run: Run) -> None:

@@ -17,14 +17,15 @@ const HEAVIEST = 12;
 function locality(context: Context, pairs: Pairs): string {
   const { nodes, nodeOf } = context.names;
   if (nodes.length < 2) return "";
+  const node = (rank: number) => nodeOf[rank] ?? -1;
   let inside = 0;
   let total = 0;
   pairs.bytes.forEach((volume, i) => {
-    const from = pairs.source[i]!;
-    const to = pairs.destination[i]!;
+    const from = node(pairs.source[i]!);
+    const to = node(pairs.destination[i]!);
     if (from < 0 || to < 0) return;
     total += volume;
-    if (nodeOf[from] === nodeOf[to]) inside += volume;
+    if (from === to) inside += volume;
   });
   return total ? ` ${share(inside / total)} of the bytes stay within a node.` : "";
 }
@@ -94,15 +95,16 @@ export function peers(context: Context): Child[] {
   const orders: [Order, string][] = [["rank", "by rank"], ...names.nodes.length > 1 ? [["node", "by node"] as [Order, string]] : [], ["traffic", "by traffic"]];
   const [by] = orders.find(([name]) => name === state.choices.order) ?? orders[0]!;
   const { order, place } = ordered(context, by, pairs, value);
+  const at = (rank: number) => place[rank] ?? -1;
   const set = (name: string) => (value: string) => { context.go({ choices: { ...state.choices, [name]: value } }); };
   const text = byMessages ? (value: number) => many(value, "message") : bytes;
-  const unknown = pairs.source.reduce((count, source, i) => count + Number(source < 0 || pairs.destination[i]! < 0), 0);
+  const unknown = pairs.source.reduce((count, source, i) => count + Number(at(source) < 0 || at(pairs.destination[i]!) < 0), 0);
   const deaf = (["op", "bin", "region", "callsite", "path"] as const).filter((each) => state.filter[each] !== undefined);
   const isAdded = !profile.pairs.columns.comm && (state.filter.comm ?? state.filter.family) !== undefined;
   return [panel("pairs", {
     title: "Who talks to whom",
     about: `${title[0]!.toUpperCase()}${title.slice(1)}: ${many(pairs.source.length, "pair")} of ranks.${locality(context, pairs)}`
-      + (unknown ? ` Messages with an unknown process, or with one of several that were counted together, are in the table only (${many(unknown, "row")}).` : "")
+      + (unknown ? ` Messages with a process that is unknown, that the profile lacks, or that was counted together with others, are in the table only (${many(unknown, "row")}).` : "")
       + (deaf.length ? ` The matrix does not tell apart operations, sizes, regions and call sites: that part of the filter has no effect here.` : "")
       + (by === "traffic" ? ` Ranks that exchange many ${byMessages ? "messages" : "bytes"} are beside each other.` : "")
       + (isAdded ? " The communicators were added up to keep this page small." : ""),
@@ -112,8 +114,8 @@ export function peers(context: Context): Child[] {
       choice("Order", "order", orders, by, set("order")),
     ],
     chart: h("div", { class: "beside" }, matrix({
-      row: pairs.source.map((rank) => (rank < 0 ? -1 : place[rank]!)),
-      column: pairs.destination.map((rank) => (rank < 0 ? -1 : place[rank]!)),
+      row: pairs.source.map(at),
+      column: pairs.destination.map(at),
       value,
     }, order.length, `communication matrix of ${order.length} ranks, ${title}`,
     (index) => `rank ${order[index] ?? "-"}`, text), heaviest(context, pairs)),

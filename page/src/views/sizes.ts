@@ -7,7 +7,7 @@ import { columns } from "../draw/columns";
 import { lines } from "../draw/lines";
 import { choice, legend, panel } from "../panel";
 import type { Group } from "../query";
-import { bytes, count, many, size, time } from "../units";
+import { bytes, count, many, size, smallest, time } from "../units";
 
 type Measure = "time" | "calls" | "bytes" | "each" | "rate";
 
@@ -27,7 +27,7 @@ function coarse(bin: number, width: number): number {
 
 function label(bin: number, width: number): string {
   if (bin <= 0 || width === 1) return size(bin);
-  return `${size(bin).split("-")[0]!.replace(/ B$/, "")}${/[KMGT]iB/.exec(size(bin))?.[0] ?? " B"} …`;
+  return `${smallest(bin)} …`;
 }
 
 function joined(groups: Group[], width: number): Map<number, Map<number, Group>> {

@@ -227,7 +227,8 @@ class CallTree:
             return {}
         for place, metric in enumerate(self.metrics):
             for rank, *values in self.connection.execute(
-                'SELECT rank, SUM("count"), SUM("sum"), MIN("min"), MAX("max") FROM metric_value'
+                'SELECT rank, SUM("count"), CASE WHEN COUNT("sum") = COUNT(*) THEN SUM("sum") END, MIN("min"), MAX("max")'
+                " FROM metric_value"
                 f" WHERE metric = {metric} AND region = {node.region} AND {self._only} GROUP BY rank"
             ):
                 of_rank = found.setdefault(rank, [*NO_VALUES.values()] * len(self.metrics))

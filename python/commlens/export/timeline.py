@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 from commlens.base.progress import tracked
 from commlens.export.calltree import communicator_names, has_regions
 from commlens.export.ranges import Ranges, within
-from commlens.profile.meta import facts, number
+from commlens.profile.meta import facts, no_slices_of_communicators, number, slices_are_of_families
 
 REGIONS, MPI = 0, 1
 LINES = {REGIONS: "regions", MPI: "MPI"}
@@ -69,6 +69,8 @@ class Timeline:
     """
 
     def __init__(self, connection: sqlite3.Connection, unfold: bool, mpi: bool, ranks: Ranges = ()):
+        if unfold and mpi and slices_are_of_families(connection):
+            raise no_slices_of_communicators()
         self.connection = connection
         self.frames: list[str] = []
         self.kinds: list[str] = []

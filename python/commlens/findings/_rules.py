@@ -554,7 +554,7 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
         show='waiting',
         text='{last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone, because it {cause}',
         advice='commlens waits --ranks shows when each rank arrives. If the rank computes longer, move its work after the call or to other ranks; if it comes out of other MPI calls, look for whom it waits there.',
-        reason='Samples tell who was last and for how long the others waited for it alone (table waiting); if it came as early as the one before it, this time would be saved. Below 10 % of the run it is not worth the search. With fewer than 10 samples it may have come last by chance. Among two ranks each is last in half of the calls by chance, so more is required the fewer they are. The rank computes longer if its time outside MPI before a call exceeds that of the others by half of the time they wait for it.',
+        reason='Samples tell who was last and for how long the others waited for it alone (table waiting); if it came as early as the one before it, this time would be saved. Below 10 % of the run it is not worth the search. With fewer than 10 samples it may have come last by chance; samples of different message sizes stand for different numbers of calls, which makes them worth less. Among two ranks each is last in half of the calls by chance, so more is required the fewer they are. The rank computes longer if its time outside MPI before a call exceeds that of the others by half of the time they wait for it.',
         misses='Runs with COMMLENS_WAITING=0, ranks on several machines, and collectives without samples. Barriers, allreduces, allgathers and alltoalls have the finding uneven_communicator. A rank that also works longest of all has the finding late_ranks instead.',
         thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_samples': 10, 'least_part': 0.5},
         evidence=(
@@ -565,24 +565,32 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
             ('each_ns', 'time for which others wait for it alone', 'time'),
         ),
         sql=COMMON + """
+     -- each message size has its own samples: they are scaled to all calls before they are added
      per_rank AS (
-       SELECT comm, op, rank, SUM(last) AS last, SUM(late_ns) AS late_ns, SUM(outside_ns) AS outside_ns
-         FROM run CROSS JOIN waiting JOIN op ON op.id = waiting.op
+       SELECT waiting.comm, waiting.op, rank, SUM(1.0 * last * collectives / sampled.samples) AS last,
+              SUM(1.0 * waiting.late_ns * collectives / sampled.samples) AS late_ns,
+              SUM(1.0 * outside_ns * collectives / sampled.samples) AS outside_ns
+         FROM run CROSS JOIN waiting
+              JOIN sampled ON sampled.comm = waiting.comm AND sampled.op = waiting.op AND sampled.bin = waiting.bin
+              JOIN op ON op.id = waiting.op
         WHERE mpi >= 0.1 * total AND op.class = 'collective'
           AND op.name NOT IN ('MPI_Scan', 'MPI_Exscan') GROUP BY 1, 2, 3),
      per_comm AS (
        SELECT comm, op, COUNT(*) AS members, SUM(outside_ns) AS outside_ns FROM per_rank GROUP BY 1, 2),
      counted AS (
-       SELECT comm, op, SUM(samples) AS samples, SUM(collectives) AS collectives, SUM(waiting_ns) AS waiting_ns
-         FROM sampled GROUP BY 1, 2),
+       SELECT comm, op, SUM(samples) AS samples, SUM(collectives) AS collectives,
+              SUM(1.0 * waiting_ns * collectives / samples) AS waiting_ns,
+              -- as many samples of equal weight would be as uncertain
+              1.0 * SUM(collectives) * SUM(collectives) / SUM(1.0 * collectives * collectives / samples) AS equal_samples
+         FROM sampled WHERE samples > 0 GROUP BY 1, 2),
      awaited AS (
-       SELECT comm, op, rank, per_comm.members, samples, collectives, 1.0 * last / samples AS last_share,
-              1.0 * late_ns / samples * collectives AS each_ns, 1.0 * waiting_ns / samples * collectives AS all_ns,
-              per_rank.outside_ns - 1.0 * (per_comm.outside_ns - per_rank.outside_ns) / (members - 1) >= 0.5 * late_ns
+       SELECT comm, op, rank, per_comm.members, samples, collectives, last / collectives AS last_share,
+              late_ns AS each_ns, waiting_ns AS all_ns,
+              per_rank.outside_ns - (per_comm.outside_ns - per_rank.outside_ns) / (members - 1) >= 0.5 * late_ns
                 AS computes
          FROM per_rank JOIN per_comm USING (comm, op) JOIN counted USING (comm, op)
-        WHERE members >= 2 AND samples >= 10
-          AND last >= (0.5 + 0.5 / members) * samples)
+        WHERE members >= 2 AND equal_samples >= 10
+          AND last >= (0.5 + 0.5 / members) * collectives)
 SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share, last_share, each_ns,
        awaited.members AS members, samples,
        collectives, op.name AS op, 'rank ' || awaited.rank AS last, NULL AS site,
@@ -623,7 +631,10 @@ SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share
               CASE WHEN COUNT(error_ns) = COUNT(*) THEN SUM(error_ns) END AS error_ns
          FROM sampled JOIN comm ON comm.id = sampled.comm GROUP BY 1, 2),
      per_rank AS (
-       SELECT comm, op, rank, SUM(late_ns) AS late_ns FROM waiting GROUP BY 1, 2, 3),
+       SELECT waiting.comm, waiting.op, rank, SUM(1.0 * waiting.late_ns * collectives / sampled.samples) AS late_ns
+         FROM waiting
+              JOIN sampled ON sampled.comm = waiting.comm AND sampled.op = waiting.op AND sampled.bin = waiting.bin
+        GROUP BY 1, 2, 3),
      per_comm AS (
        SELECT comm, op, MAX(late_ns) AS most_ns, SUM(late_ns) AS late_ns, COUNT(*) AS members FROM per_rank GROUP BY 1, 2),
      lasts AS (
@@ -695,13 +706,16 @@ SELECT 1.0 * waits.waiting_ns / total AS share, 1.0 * waits.waiting_ns / time_ns
      -- ranks that are named because others wait for them in a collective
      awaited AS (
        SELECT rank
-         FROM (SELECT comm, op, rank, SUM(last) AS last, SUM(late_ns) AS late_ns
-                 FROM waiting JOIN op ON op.id = waiting.op
+         FROM (SELECT waiting.comm, waiting.op, rank, SUM(1.0 * last * collectives / sampled.samples) AS last,
+                      SUM(1.0 * waiting.late_ns * collectives / sampled.samples) AS late_ns
+                 FROM waiting
+                      JOIN sampled ON sampled.comm = waiting.comm AND sampled.op = waiting.op AND sampled.bin = waiting.bin
+                      JOIN op ON op.id = waiting.op
                 WHERE op.class = 'collective' AND op.name NOT IN ('MPI_Scan', 'MPI_Exscan') GROUP BY 1, 2, 3)
-              JOIN (SELECT comm, op, SUM(samples) AS samples, SUM(collectives) AS collectives FROM sampled GROUP BY 1, 2)
+              JOIN (SELECT comm, op, SUM(collectives) AS collectives FROM sampled WHERE samples > 0 GROUP BY 1, 2)
               USING (comm, op)
-        WHERE last >= 0.5 * samples
-          AND 1.0 * late_ns / samples * collectives >= 0.1 * (SELECT elapsed FROM run)),
+        WHERE last >= 0.5 * collectives
+          AND late_ns >= 0.1 * (SELECT elapsed FROM run)),
      place AS (
        SELECT scaled.op, scaled.family
          FROM cause CROSS JOIN scaled WHERE rank = late GROUP BY 1, 2 ORDER BY SUM(scaled.caused_ns) DESC LIMIT 1),

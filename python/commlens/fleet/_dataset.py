@@ -103,7 +103,7 @@ TABLES: dict[str, Table] = {
             Column('ranks', 'BIGINT', 'processes', 'Processes of the job on this node.'),
             Column('app_ns', 'BIGINT', 'ns', 'Their time from MPI_Init to MPI_Finalize, summed.'),
             Column('mpi_ns', 'BIGINT', 'ns', 'Their time inside MPI, summed.'),
-            Column('slowness', 'DOUBLE', '', 'Time outside MPI of a process on this node, divided by the median over the nodes of the job: 1.1 is a node that computes 10 % longer. NULL for a job of one node.', null=True),
+            Column('slowness', 'DOUBLE', '', 'Time outside MPI of a process on this node, divided by the median over the nodes of the job: 1.1 is a node that computes 10 % longer. NULL for a job of one node, if threads of a process called MPI at the same time, and if a process did not reach MPI_Finalize.', null=True),
             Column('last', 'BIGINT', '', 'Sampled calls in which others waited longest for a process of this node.'),
             Column('late_ns', 'BIGINT', 'ns', 'Time for which they waited, as in waiting.late_ns of the profile.'),
         ),

@@ -311,7 +311,7 @@ class JobReader:
 
     def _nodes(self) -> list[Values]:
         rows = [dict(row) for row in self._all(of_profile.NODES_SQL)]
-        usual = median(row["outside_ns"] for row in rows) if rows else 0
+        usual = median(row["outside_ns"] or 0 for row in rows) if rows else 0
         for row in rows:
             row["slowness"] = row["outside_ns"] / usual if len(rows) > 1 and usual > 0 else None
             row.update(start=self._start, nodes=len(rows))

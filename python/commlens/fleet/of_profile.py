@@ -20,12 +20,14 @@ STATE_SQL = """
 SELECT state FROM rank ORDER BY state = 'finalized', rank LIMIT 1
 """
 
+# outside_ns: NULL if threads of a rank were in MPI at the same time, or if ranks ended at different times.
 NODES_SQL = """
-WITH waited AS (SELECT rank, SUM(last) AS last, SUM(late_ns) AS late_ns FROM waiting GROUP BY rank)
+WITH waited AS (SELECT rank, SUM(last) AS last, SUM(late_ns) AS late_ns FROM waiting GROUP BY rank),
+     job AS (SELECT COALESCE(MAX(threads), 1) <= 1 AND MIN(state = 'finalized') AS is_known FROM rank)
 SELECT node, COUNT(*) AS ranks, SUM(app_ns) AS app_ns, SUM(mpi_ns) AS mpi_ns,
-       1.0 * SUM(MAX(app_ns - mpi_ns, 0)) / COUNT(*) AS outside_ns,
+       CASE WHEN is_known THEN 1.0 * SUM(MAX(app_ns - mpi_ns, 0)) / COUNT(*) END AS outside_ns,
        COALESCE(SUM(last), 0) AS last, COALESCE(SUM(late_ns), 0) AS late_ns
-  FROM rank LEFT JOIN waited ON waited.rank = rank.rank
+  FROM job CROSS JOIN rank LEFT JOIN waited ON waited.rank = rank.rank
  GROUP BY node ORDER BY node
 """
 

@@ -29,7 +29,8 @@ SELECT SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(mpi_ns) AS mpi_ns
   FROM region_total JOIN region_path ON region_path.region = region_total.region WHERE """
 PATHS_SQL = "SELECT path FROM region_path WHERE depth > 0"
 METRIC_SQL = """\
-SELECT SUM(count) AS count, SUM(sum) AS sum FROM metric_value JOIN metric ON metric.id = metric_value.metric
+SELECT SUM(count) AS count, CASE WHEN COUNT(sum) = COUNT(*) THEN SUM(sum) END AS sum
+  FROM metric_value JOIN metric ON metric.id = metric_value.metric
  WHERE """
 METRICS_SQL = "SELECT name FROM metric WHERE name IS NOT NULL"
 
@@ -122,6 +123,8 @@ def read_development(history: History, subject: Subject) -> list[Row]:
             (ranks,) = connection.execute(RANKS_SQL).fetchall()
             (counted,) = connection.execute(subject.sql()).fetchall()
         new = {name: value or 0 for name, value in (*zip(ranks.keys(), ranks), *zip(counted.keys(), counted))}
+        if subject.metric is not None and new["count"]:
+            new["sum"] = counted["sum"]  # NULL if it is unknown after an overflow
         row = {"seconds": snapshot.seconds, "time_ns": snapshot.time_ns, "file_bytes": snapshot.bytes}
         row |= {f"new_{name}": value for name, value in new.items() if name not in ("ranks", "threads")}
         rows.append({**row, "ranks": new["ranks"], "threads": new["threads"]})
@@ -168,7 +171,7 @@ def _value(row: Row, *, is_metric: bool) -> float | None:
     if not is_metric and row["threads"] > 1:
         return None
     value, of = ("new_sum", "new_count") if is_metric else ("new_time_ns", "new_app_ns")
-    return row[value] / row[of] if row[of] else None
+    return row[value] / row[of] if row[of] and row[value] is not None else None
 
 
 def _texts(row: Row, subject: Subject, seconds: float) -> list[str]:

@@ -28,7 +28,8 @@ COLUMNS = (
 
 PLACES_SQL = """\
 SELECT position.rank, position.thread, position.inside, op.name AS op, comm.id AS comm, comm.name AS comm_name,
-       comm.user_name, comm.size, dest, dest_tag, source, source_tag, position.callsite, MAX(rank.app_ns - position.since_ns, 0) AS since_ns, path
+       comm.user_name, comm.size + COALESCE(comm.remote_size, 0) AS size, dest, dest_tag, source, source_tag,
+       position.callsite, MAX(rank.app_ns - position.since_ns, 0) AS since_ns, path
   FROM position JOIN op ON op.id = position.op JOIN comm ON comm.id = position.comm
        JOIN rank ON rank.rank = position.rank LEFT JOIN region_path ON region_path.region = position.region
  ORDER BY position.rank, position.thread"""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from commlens.base.arrays import Ints, ints
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.matrix.ends import Ends, compare_ends
 from commlens.matrix.pairs import Pairs
@@ -198,6 +199,12 @@ def read_facts(
             f"{matrix.spread.total('messages'):,} messages are counted per block of ranks (COMMLENS_MATRIX_PAIRS). The "
             "matrix draws them evenly over the ranks of a block; the pairs, locality, symmetry and partners below exclude them, "
             "and the pattern cannot be determined"
+        )
+    lacking = sum(rank not in matrix.states for rank in matrix.shown.tolist())
+    if lacking and len(known):
+        facts.remarks.append(
+            f"{count_text(lacking, 'rank')} of {len(matrix.shown):,} {'is' if lacking == 1 else 'are'} not in this profile: "
+            "what they sent is missing, so symmetry, partners and pattern may differ from those of the run"
         )
     return facts
 

@@ -90,7 +90,7 @@ SELECT region_slice.slot, region_slice.region, region_path.path, SUM(region_slic
         "metric_value",
         """\
 SELECT metric.name, metric.unit, region_path.path AS region, metric_value.iteration, SUM(metric_value.count) AS count,
-       SUM(metric_value.sum) AS sum, MIN(metric_value.min) AS min, MAX(metric_value.max) AS max
+       CASE WHEN COUNT(metric_value.sum) = COUNT(*) THEN SUM(metric_value.sum) END AS sum, MIN(metric_value.min) AS min, MAX(metric_value.max) AS max
   FROM metric_value JOIN metric ON metric.id = metric_value.metric
        JOIN region_path ON region_path.region = metric_value.region
  GROUP BY metric.id, metric_value.region, metric_value.iteration

@@ -118,6 +118,22 @@ class Machine:
             found = np.where(a == b, found, self.between[a, b])
         return found
 
+    def distance_range(self, number: int) -> tuple[float, float]:
+        """Return the least and the largest distance of two slots that share a level and no level inside it.
+
+        Parameters
+        ----------
+        number : int
+            Place of the level in `levels`.
+        """
+        level = self.levels[number]
+        first = np.unique(self.node, return_index=True)[1]
+        if self.between is None or number <= [one.name for one in self.levels].index(NODE) or len(first) < 2:
+            return level.distance, level.distance
+        one, other = np.triu_indices(len(first), 1)
+        found = self.between[one, other][self.levels_of(first[one], first[other]) == number]
+        return (float(found.min()), float(found.max())) if len(found) else (level.distance, level.distance)
+
     @property
     def per_message(self) -> Floats:
         """Bytes that a message counts beside its own, by level."""

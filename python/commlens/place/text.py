@@ -10,6 +10,7 @@ from rich.text import Text
 
 from commlens.base.counts import count_text
 from commlens.place import objective
+from commlens.place.machine import NETWORK, NODE, Machine
 from commlens.place.plan import AS_GOOD, CommChange, Plan
 from commlens.render.screen import Screen
 from commlens.render.table import Column, Table, fold
@@ -76,6 +77,19 @@ def cost_text(plan: Plan) -> str:
     )
 
 
+def level_text(machine: Machine, number: int) -> str:
+    """Return what two ranks share that share the level of this number, and no level inside it."""
+    names = [level.name for level in machine.levels]
+    if names.index(NODE) >= number:
+        return f"in the same {names[number]}"
+    between = names[names.index(NODE) + 1 : -1]
+    groups = "groups of nodes" if machine.between is not None else "switches"
+    if names[number] == NETWORK:
+        return f"between {groups}" if between else "between nodes"
+    group = f"group ({names[number]})" if machine.between is not None else names[number]
+    return f"between nodes, in the same {group}"
+
+
 def level_table(plan: Plan) -> Table:
     """Return the traffic at each level, before and after."""
     table = Table(LEVELS)
@@ -83,12 +97,13 @@ def level_table(plan: Plan) -> Table:
     after = objective.by_level(plan.graph, plan.machine, plan.after).tolist()
     # The two differ if a message counts as more bytes at one level than at another.
     sum_before, sum_after = sum(before) or 1.0, sum(after) or 1.0
-    for level, was, will in zip(plan.machine.levels, before, after):
+    for number, (level, was, will) in enumerate(zip(plan.machine.levels, before, after)):
         if level.distance or was or will:
+            nearest, farthest = plan.machine.distance_range(number)
             table.add(
                 [
-                    f"in the same {level.name}" if level.name != "network" else "between nodes",
-                    f"{level.distance:g}",
+                    level_text(plan.machine, number),
+                    f"{nearest:g}" if nearest == farthest else f"{nearest:g}-{farthest:g}",
                     bytes_text(int(was)),
                     share_text(was / sum_before),
                     bytes_text(int(will)),
@@ -136,7 +151,9 @@ def note_sentences(plan: Plan) -> Iterator[str]:
         dims = "x".join(map(str, grid.dims))
         if plan.is_well or grid.is_unchanged or grid.cost >= plan.cost_before * (1 - AS_GOOD):
             if not plan.is_well:
-                yield f"{grid.name}: no other order of its dimensions {dims} is better than the present one."
+                is_best = grid.is_unchanged or grid.cost >= plan.cost_before
+                than = "is better" if is_best else f"saves more than {share_text(AS_GOOD)}"
+                yield f"{grid.name}: no other order of its dimensions {dims} {than}{' than the present one' if is_best else ''}."
             continue
         order = "x".join(str(grid.dims[axis]) for axis in grid.order)
         saved = share_text(1 - grid.cost / plan.cost_before)

@@ -1738,7 +1738,10 @@ WITH total AS (
          SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END),
          MAX(CASE WHEN counter IN ('time_ns', 'app_ns') THEN min END),
          MAX(CASE WHEN counter IN ('time_ns', 'app_ns') THEN max END),
-         MAX(CASE counter WHEN 'outside_ns' THEN spread.ranks END), SUM(CASE counter WHEN 'outside_ns' THEN sum END),
+         -- threads that call MPI at the same time: the time outside MPI is unknown
+         CASE WHEN COALESCE(MAX(CASE counter WHEN 'threads' THEN max END), 1) <= 1
+              THEN MAX(CASE counter WHEN 'outside_ns' THEN spread.ranks END) END,
+         SUM(CASE counter WHEN 'outside_ns' THEN sum END),
          MAX(CASE counter WHEN 'outside_ns' THEN max END)
     FROM scope JOIN spread ON spread.scope = scope.id
    WHERE scope.comm IS NULL AND scope.family IS NULL GROUP BY COALESCE(scope.region, 0))

@@ -39,6 +39,16 @@ def no_single_ranks(what: str) -> CommlensError:
     )
 
 
+def slices_are_of_families(connection: sqlite3.Connection) -> bool:
+    """Return whether the time slices add up the communicators of a family."""
+    return facts(connection).get("slice_of") == "family"
+
+
+def no_slices_of_communicators() -> CommlensError:
+    """Return the reason for refusing --unfold if they do."""
+    return CommlensError("--unfold: the time slices of this profile are those of families")
+
+
 def option(connection: sqlite3.Connection, name: str) -> str | None:
     """Return the value of an option in the run, or None if the profile lacks it."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'options'").fetchone()

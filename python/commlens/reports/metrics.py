@@ -33,7 +33,8 @@ GAP = "·"
 
 METRICS_SQL = """\
 SELECT metric.id AS metric, metric.name, metric.unit, COUNT(DISTINCT rank) AS ranks,
-       COUNT(DISTINCT region) AS regions, SUM("count") AS "count", SUM("sum") AS "sum", MIN("min") AS "min",
+       COUNT(DISTINCT region) AS regions, SUM("count") AS "count",
+       CASE WHEN COUNT("sum") = COUNT(*) THEN SUM("sum") END AS "sum", MIN("min") AS "min",
        MAX("max") AS "max", SUM(not_finite) AS not_finite
   FROM metric_value JOIN metric ON metric.id = metric_value.metric{chosen}
  GROUP BY metric.id ORDER BY metric.name, metric.unit, metric.id"""

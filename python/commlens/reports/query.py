@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
+from commlens.reports.present import PRESENT, WITH_PRESENT
 from commlens.selection.conditions import any_of, comm_conditions, in_rows, quoted, where
 from commlens.selection.sizes import BinRange, Buckets
 
@@ -162,13 +164,23 @@ class Queries:
     """The statements for one selection and shape, for a profile of full or summary detail.
 
     `sites` is the query for the call sites, and for each the one that stands for it in a row; empty if each stands for itself.
+    `lacks_members`: communicators have members that the profile lacks.
     """
 
-    def __init__(self, selection: Selection, shape: Shape, *, is_summary: bool = False, sites: str = ""):
+    def __init__(
+        self,
+        selection: Selection,
+        shape: Shape,
+        *,
+        is_summary: bool = False,
+        sites: str = "",
+        lacks_members: bool = False,
+    ):
         self.selection = selection
         self.shape = shape
         self.is_summary = is_summary
         self.sites = sites
+        self.lacks_members = lacks_members
         self.line = LINES[shape.line]
         self.line_name = shape.line
         self.group = [shape.group] if shape.group else []
@@ -178,8 +190,9 @@ class Queries:
 
     def whole(self) -> Queries:
         """Return the statements for all rows, whatever the number of those to show."""
-        shape = replace(self.shape, top=None)
-        return Queries(self.selection, shape, is_summary=self.is_summary, sites=self.sites)
+        queries = copy(self)
+        queries.shape = replace(self.shape, top=None)
+        return queries
 
     @staticmethod
     def same(row: Sequence[str], left: str, right: str) -> str:
@@ -319,10 +332,12 @@ CASE WHEN COUNT(*) = 1 AND comm.communicators <> named.communicators
   site(id, place) AS (
   {self.sites}),
 """
+        members = "present.members" if self.lacks_members else COMM_SIZE
         return f"""\
-{sites if self.sites else ""}  -- the communicators asked for, and the line of the report each belongs to
+{sites if self.sites else ""}{PRESENT if self.lacks_members else ""}  -- the communicators asked for, and the line of the report each belongs to
   selected AS (
-  SELECT comm.id AS comm, {self.line} AS line, {COMM_SIZE} AS members FROM comm{where(conditions)}),
+  SELECT comm.id AS comm, {self.line} AS line, {members} AS members
+    FROM comm{WITH_PRESENT if self.lacks_members else ""}{where(conditions)}),
 {self.families()}  lines AS (
   SELECT line,
          {self.line_label()} AS communicator,

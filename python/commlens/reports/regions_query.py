@@ -127,19 +127,19 @@ SELECT region, bin, CASE bin WHEN 0 THEN 0 ELSE 1 << (bin - 1) END AS time_low_n
        SUM(iterations) AS iterations
   FROM {loop_bin} GROUP BY region, bin ORDER BY region, bin"""
 
-# The last value is NULL unless it is the same on all ranks.  On a rank it is that of the last iteration of the last
+# A sum is NULL if one of those that it adds up is: unknown after an overflow.  The last value is NULL unless it is the same on all ranks.  On a rank it is that of the last iteration of the last
 # execution; iterations that are counted together (-1) follow the others.
 METRICS_SQL = """\
 WITH place AS (
-  SELECT metric, region, {by}rank, SUM(count) AS count, SUM(sum) AS sum, MIN(min) AS min, MAX(max) AS max,
-         SUM(not_finite) AS not_finite
+  SELECT metric, region, {by}rank, SUM(count) AS count, CASE WHEN COUNT(sum) = COUNT(*) THEN SUM(sum) END AS sum,
+         MIN(min) AS min, MAX(max) AS max, SUM(not_finite) AS not_finite
     FROM {metric_value} GROUP BY metric, region, {by}rank),
   ending AS (
   SELECT metric, region, {by}rank, last,
          MAX(execution * 4294967296 + CASE iteration WHEN -1 THEN 4294967295 ELSE iteration END) AS place
     FROM {metric_value} WHERE last IS NOT NULL GROUP BY metric, region, {by}rank)
 SELECT place.metric, metric.name, metric.unit, place.region, path, {of_place}COUNT(*) AS ranks, SUM(count) AS count,
-       SUM(sum) AS sum, MIN(min) AS min, MAX(max) AS max,
+       CASE WHEN COUNT(sum) = COUNT(*) THEN SUM(sum) END AS sum, MIN(min) AS min, MAX(max) AS max,
        CASE WHEN MIN(last) = MAX(last) THEN MIN(last) END AS last, SUM(not_finite) AS not_finite
   FROM place JOIN metric ON metric.id = place.metric JOIN region_path ON region_path.region = place.region
        LEFT JOIN ending ON {same}

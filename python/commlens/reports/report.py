@@ -11,6 +11,7 @@ from typing import Any
 from commlens.profile import meta
 from commlens.render.table import Column, Table
 from commlens.render.units import average_text, bytes_text, path_text, share_text, size_text, time_text
+from commlens.reports.present import LACKS_MEMBERS_SQL
 from commlens.reports.query import GROUPS, Queries, Selection, Shape
 from commlens.reports.run import Run
 from commlens.reports.sites import Sites, read_sites
@@ -119,7 +120,8 @@ def read_report(connection: sqlite3.Connection, selection: Selection, shape: Sha
         refuse_single_ranks(selection, shape)
     sites = read_sites(connection, shape)
     report = Report(shape, selection, sites=sites)
-    queries = Queries(selection, shape, is_summary=is_summary, sites=sites.sql)
+    lacks_members = not is_summary and bool(connection.execute(LACKS_MEMBERS_SQL).fetchone()[0])
+    queries = Queries(selection, shape, is_summary=is_summary, sites=sites.sql, lacks_members=lacks_members)
     cut = shape.top is not None
 
     def rows(title: str, sql: str) -> list[Row]:

@@ -269,17 +269,12 @@ def refuse_parts_of_families(connection: sqlite3.Connection, selection: Selectio
             )
 
 
-def is_by_family(connection: sqlite3.Connection) -> bool:
-    """Return whether the slices are those of families of communicators."""
-    return meta.facts(connection).get("slice_of") == "family"
-
-
 def queries_of(connection: sqlite3.Connection, selection: Selection, *, fold: bool) -> Queries:
     """Return the statements for a profile that has time slices."""
     refuse_without_slices(connection)
-    if is_by_family(connection):
+    if meta.slices_are_of_families(connection):
         if not fold:
-            raise CommlensError("--unfold: the time slices of this profile are those of families")
+            raise meta.no_slices_of_communicators()
         refuse_parts_of_families(connection, selection)
     slice_ns = min(meta.number(meta.facts(connection), "slice_ns"), LONGEST_SLICE_NS)
     return Queries(selection, "family" if fold else "id", slice_ns)
