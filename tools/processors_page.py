@@ -3,6 +3,9 @@
 
     python tools/processors_page.py RESULTS PAGE
 
+All runs together take hours. Those whose results are not in RESULTS keep what the record beside the page, a JSON file, has
+of them; each says at which commit it was made.
+
 RESULTS holds the JUnit files unit-PROCESSOR.xml, pages-PROCESSOR.xml, and mpi-PROCESSOR-FILE.xml for each test file;
 self-test-PROCESSOR.txt, what `commlens self-test` printed with each MPI library; and linux, the version of the kernel of
 the virtual machine.
@@ -10,19 +13,26 @@ the virtual machine.
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from summary import Case, Suite
+
+Run = dict[str, Any]
+Record = dict[str, Any]
 
 WHAT = {
     "unit": "unit tests",
     "pages": "unit tests, pages of 64 KiB",
     "mpi": "tests with Debian's Open MPI and MPICH, 1 to 64 ranks",
+    "self-test": "`commlens self-test`{how}, with Debian's Open MPI and MPICH",
 }
 LIBRARIES = ("Open MPI", "MPICH")
+OUTCOMES = ("passed", "failed", "skipped")
 SINGLE_PROGRAMS = ("ppc64le", "riscv64", "s390x")
 """Processors for which single programs run under qemu-user."""
 _NAMES_OF_EMULATION = {
@@ -116,33 +126,53 @@ def counts_of(case: Case) -> tuple[int, int]:
     return int(case.outcome == "passed"), int(case.outcome == "failed")
 
 
-def row(kind: str, processor: str, cases: list[Case]) -> str:
-    """Return the line of the table for one run of tests."""
+def run_of(name: str, cases: list[Case]) -> Run:
+    """Return what one run of tests has shown; its name is the kind and the processor."""
+    kind, processor = name.split()
     counted = [counts_of(case) for case in cases]
-    skipped = sum(case.outcome == "skipped" for case in cases)
-    counts = (sum(passed for passed, _ in counted), sum(failed for _, failed in counted), skipped)
-    names = "" if kind == "mpi" else f": {', '.join(sorted(str(case.element.get('name')) for case in cases))}"
-    return f"| {processor} | {WHAT[kind]}{names} | {' | '.join(map(str, counts))} |"
+    bad = [case for case in cases if case.outcome != "passed"]
+    return {
+        "programs": [] if kind == "mpi" else sorted(str(case.element.get("name")) for case in cases),
+        "passed": sum(passed for passed, _ in counted),
+        "failed": sum(failed for _, failed in counted),
+        "skipped": sum(case.outcome == "skipped" for case in cases),
+        "files": file_counts(cases) if kind == "mpi" else {},
+        "not_passed": sorted({line for case in bad for line in complaints(case, processor)}),
+    }
 
 
-def self_test_row(output: Path) -> str:
-    """Return the line of the table for `commlens self-test`, one test for each MPI library."""
-    processor = output.stem.removeprefix("self-test-")
-    passed = output.read_text(encoding="utf-8").count("all checks passed")
-    how = " of the wheel, installed with pip, pages of 64 KiB" if processor == "aarch64" else ""
-    what = f"`commlens self-test`{how}, with Debian's {' and '.join(LIBRARIES)}"
-    return f"| {processor} | {what} | {passed} | {len(LIBRARIES) - passed} | 0 |"
+def self_test(output: str) -> Run:
+    """Return what `commlens self-test` has printed, as one test for each MPI library."""
+    passed = output.count("all checks passed")
+    return {
+        "programs": [],
+        "passed": passed,
+        "failed": len(LIBRARIES) - passed,
+        "skipped": 0,
+        "files": {},
+        "not_passed": [],
+    }
 
 
-def file_rows(cases: list[Case]) -> list[str]:
-    """Return a line for each test file with MPI."""
+def row(name: str, run: Run) -> str:
+    """Return the line of the table for a run."""
+    kind, processor = name.split()
+    programs = f": {', '.join(run['programs'])}" if run["programs"] else ""
+    how = " of the wheel, installed with pip, pages of 64 KiB" if name == "self-test aarch64" else ""
+    what = WHAT[kind].format(how=how)
+    counts = " | ".join(str(run[outcome]) for outcome in OUTCOMES)
+    return f"| {processor} | {what}{programs} | {counts} | `{run['commit']}`, {run['date']} |"
+
+
+def file_counts(cases: list[Case]) -> dict[str, list[int]]:
+    """Return how many tests of each file with MPI had each of the outcomes."""
     files: dict[str, list[Case]] = {}
     for case in cases:
         files.setdefault((case.element.get("classname") or "").split(".")[-1], []).append(case)
-    return [
-        f"| `{name}.py` | {' | '.join(str(sum(case.outcome == outcome for case in of)) for outcome in ('passed', 'failed', 'skipped'))} |"
+    return {
+        name: [sum(case.outcome == outcome for case in of) for outcome in OUTCOMES]
         for name, of in sorted(files.items())
-    ]
+    }
 
 
 def complaints(case: Case, processor: str) -> list[str]:
@@ -160,42 +190,61 @@ def failure(case: Case) -> str:
     return re.sub(r"\[.*\]", "", " ".join(messages).splitlines()[0] if any(messages) else "failed")[:200]
 
 
-def page(results: Path) -> str:
-    """Return the text of the page."""
-    runs: dict[tuple[str, str], list[Case]] = {}
+def measured(results: Path) -> dict[str, Run]:
+    """Return the runs whose results are in a folder, by their kind and processor."""
+    cases: dict[str, list[Case]] = {}
     for file in sorted(results.glob("*-*.xml")):
         kind, processor = file.stem.split("-")[:2]
-        runs.setdefault((kind, processor), []).extend(Suite(file).cases)
+        cases.setdefault(f"{kind} {processor}", []).extend(Suite(file).cases)
+    runs = {name: run_of(name, of) for name, of in cases.items()}
+    for file in results.glob("self-test-*.txt"):
+        runs[f"self-test {file.stem.removeprefix('self-test-')}"] = self_test(
+            file.read_text(encoding="utf-8")
+        )
+    head = ["git", "log", "-1", "--format=%h %cs", "--abbrev=8"]
+    commit, date = subprocess.run(head, capture_output=True, text=True, check=True).stdout.split()
+    return {name: {**run, "commit": commit, "date": date} for name, run in runs.items()}
+
+
+def page(record: Record) -> str:
+    """Return the text of the page."""
+    runs = dict(sorted(record["runs"].items(), key=lambda item: item[0].split()[::-1]))
     lines = [
-        TOP.format(
-            compiler="GCC " + version("aarch64-linux-gnu-gcc", "-dumpfullversion"),
-            emulator="QEMU " + version("qemu-system-aarch64"),
-            linux=(results / "linux").read_text(encoding="ascii").strip(),
-        ),
-        "| processor | tests | passed | failed | skipped |\n|---|---|--:|--:|--:|",
-        *(row(kind, processor, cases) for (kind, processor), cases in runs.items()),
-        *map(self_test_row, sorted(results.glob("self-test-*.txt"))),
-        "\nEach name of unit tests is a program with all tests of one folder of `core/`. What is not in the table was not run\n"
-        "when this page was written.\n",
+        TOP.format(**record["tools"]),
+        "| processor | tests | passed | failed | skipped | commit |\n|---|---|--:|--:|--:|---|",
+        *(row(name, run) for name, run in runs.items()),
+        "\nEach name of unit tests is a program with all tests of one folder of `core/`. What is not in the table was not run.\n",
     ]
-    for (kind, processor), cases in runs.items():
-        if kind == "mpi":
+    for name, run in runs.items():
+        kind, processor = name.split()
+        if run["files"]:
             lines += [
                 f"## With MPI, {processor}\n",
                 "| file | passed | failed | skipped |\n|---|--:|--:|--:|",
             ]
-            lines += [*file_rows(cases), ""]
-        bad = [case for case in cases if case.outcome != "passed"]
-        reasons = sorted({line for case in bad for line in complaints(case, processor)})
-        if reasons:
-            lines += [f"Not passed ({WHAT[kind]}, {processor}):\n", *reasons, ""]
+            lines += [
+                f"| `{file}.py` | {' | '.join(map(str, counts))} |" for file, counts in run["files"].items()
+            ]
+            lines.append("")
+        if run["not_passed"]:
+            lines += [f"Not passed ({WHAT[kind].format(how='')}, {processor}):\n", *run["not_passed"], ""]
     return "\n".join([*lines, BOTTOM])
 
 
 def main() -> None:
-    """Write the page."""
+    """Add the results to the record, and write the page."""
     results, target = map(Path, sys.argv[1:])
-    target.write_text(page(results), encoding="utf-8")
+    store = target.with_suffix(".json")
+    record: Record = json.loads(store.read_text(encoding="utf-8"))
+    record["runs"] |= measured(results)
+    if (results / "linux").exists():
+        record["tools"] = {
+            "compiler": "GCC " + version("aarch64-linux-gnu-gcc", "-dumpfullversion"),
+            "emulator": "QEMU " + version("qemu-system-aarch64"),
+            "linux": (results / "linux").read_text(encoding="ascii").strip(),
+        }
+    store.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    target.write_text(page(record), encoding="utf-8")
 
 
 if __name__ == "__main__":
