@@ -361,11 +361,11 @@ def test_messages_in_communicators_of_the_library_count_and_are_not_drawn(tmp_pa
 
 # Places.
 
-XML = """<?xml version="1.0"?><topology version="2.0"><object type="Machine">
-<object type="Package" os_index="0"><object type="L3Cache"><object type="Core"><object type="PU" os_index="0"/>
-</object></object><object type="L3Cache"><object type="PU" os_index="1"/></object></object>
-<object type="Package" os_index="1"><object type="PU" os_index="2"/><object type="PU" os_index="3"/></object>
-</object></topology>"""
+XML = """<?xml version="1.0"?><topology version="2.0"><object type="Machine" cpuset="0x0000000f">
+<object type="Package" os_index="0" cpuset="0x3"><object type="L3Cache" cpuset="0x1"><object type="Core" cpuset="0x1">
+<object type="PU" os_index="0" cpuset="0x1"/></object></object><object type="L3Cache" cpuset="0x2">
+<object type="PU" os_index="1" cpuset="0x2"/></object></object><object type="Package" os_index="1" cpuset="0xc">
+<object type="PU" os_index="2" cpuset="0x4"/><object type="PU" os_index="3" cpuset="0x8"/></object></object></topology>"""
 
 
 def test_sockets_and_core_complexes_are_what_lstopo_tells(tmp_path: Path, run: Run) -> None:
@@ -423,7 +423,7 @@ def test_sockets_and_core_complexes_are_what_lstopo_tells(tmp_path: Path, run: R
     ("content", "words"),
     [
         (None, "cannot be read: not a regular file"),
-        (XML.replace('os_index="0"', 'os_index="x"').replace("PU", "Core"), "it has no CPUs"),
+        (XML.replace("PU", "Core"), "it has no CPUs"),
         ("<a>" * 5000 + "</a>" * 5000, "not a topology written by lstopo: "),
         ('<?xml version="1.0" encoding="unheard-of"?><a/>', "not a topology written by lstopo: "),
     ],

@@ -18,6 +18,7 @@ from conftest import Run
 from matrices import grid, star, talking
 
 from commlens.base.errors import CommlensError
+from commlens.matrix.hwloc import read_hwloc
 from commlens.matrix.patterns import Grid
 from commlens.place import formats, recover, sources
 from commlens.place.grids import blocks, fits
@@ -240,7 +241,7 @@ def test_a_topology_of_lstopo_is_read(tmp_path: Path) -> None:
         packages += thing("Package", mask, thing("NUMANode", mask) + cores)
     file = tmp_path / "node.xml"
     file.write_text(f"<topology>{thing('Machine', '0xff', packages)}</topology>")
-    cores_found = sources.read_hwloc(file)
+    cores_found = read_hwloc(file)
     assert [core.cpus for core in cores_found] == [(0, 4), (1, 5), (2, 6), (3, 7)]
     assert [core.inside[0] for core in cores_found] == [0, 0, 1, 1]
     assert [slot.cores for slot in sources.node_slots("n", cores_found, 2)] == [(0, 1), (2, 3)]

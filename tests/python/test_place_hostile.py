@@ -15,7 +15,7 @@ from conftest import Run
 from test_place import graph_of
 
 from commlens.base.errors import CommlensError
-from commlens.place import sources
+from commlens.matrix.hwloc import read_hwloc
 from commlens.place.machine import build, regular
 from commlens.place.mapper import place
 from commlens.place.objective import lower_bound
@@ -117,7 +117,7 @@ def test_a_damaged_topology_gets_one_line(tmp_path: Path, run: Run, text: str) -
     file = tmp_path / "node.xml"
     file.write_text(text)
     with pytest.raises(CommlensError, match="not a topology written by lstopo"):
-        sources.read_hwloc(file)
+        read_hwloc(file)
     assert str(file) in line_of(run, four(tmp_path / "p.db"), "--topology", file)
 
 
@@ -125,7 +125,7 @@ def test_a_cpu_mask_beyond_all_machines_is_no_cpu(tmp_path: Path) -> None:
     file = tmp_path / "node.xml"
     file.write_text(XML.format(PU.format(0, ",".join(["0xffffffff"] * 100_000))))
     with pytest.raises(CommlensError, match="it has no CPUs"):
-        sources.read_hwloc(file)
+        read_hwloc(file)
 
 
 @pytest.mark.parametrize(

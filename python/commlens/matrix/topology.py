@@ -12,13 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree
 
 from commlens.base.errors import CommlensError
-from commlens.base.inputs import read_regular
+from commlens.matrix.hwloc import LARGEST_CPU, read_hwloc
 
-LARGEST_CPU = 1 << 16  # number; a profile or a file may claim any
-LARGEST_FILE = 64 << 20  # bytes; of a node with 1,000 CPUs lstopo writes 2 MB
 SYSTEM = Path("/sys/devices/system/cpu")
 
 Place = tuple[int, int]
@@ -89,43 +86,17 @@ def read_topology(files: Sequence[str], nodes: Iterable[str]) -> Topology:
 
 def of_hwloc(path: Path) -> dict[int, Place]:
     """Return socket and core complex of each CPU from a file of hwloc's lstopo."""
-    try:
-        root = ElementTree.fromstring(read_regular(path, LARGEST_FILE))
-    except OSError as error:
-        raise CommlensError(f"{path}: cannot be read: {error.strerror}") from None
-    except (
-        ElementTree.ParseError,
-        LookupError,
-        ValueError,
-    ) as error:  # the latter two: of an unknown encoding
-        raise CommlensError(f"{path}: not a topology written by lstopo: {error}") from None
-    places: dict[int, Place] = {}
-    sockets = complexes = 0
+    cores = read_hwloc(path)
+    insides = {cpu: core.inside for core in cores for cpu in core.cpus}
+    return {
+        cpu: (socket, complex if complex >= 0 else complex_of(socket))
+        for cpu, (socket, _, complex) in insides.items()
+    }
 
-    def walk(element: ElementTree.Element, socket: int, complex: int) -> None:
-        nonlocal sockets, complexes
-        kind = element.get("type", "")
-        if kind in ("Package", "Socket"):
-            sockets += 1
-            complexes += 1  # where there is no such cache, the socket is one complex
-            socket, complex = sockets - 1, complexes - 1
-        elif kind == "L3Cache" or (kind == "Cache" and element.get("depth") == "3"):
-            complexes += 1
-            complex = complexes - 1
-        elif kind == "PU":
-            index = element.get("os_index", "")
-            if re.fullmatch("[0-9]{1,9}", index):
-                places[int(index)] = (socket, complex)
-        for child in element:
-            walk(child, socket, complex)
 
-    try:
-        walk(root, 0, 0)
-    except RecursionError:
-        raise CommlensError(f"{path}: not a topology written by lstopo: too many levels") from None
-    if not places:
-        raise CommlensError(f"{path}: not a topology written by lstopo: it has no CPUs")
-    return places
+def complex_of(socket: int) -> int:
+    """Return the core complex of the CPUs of a socket without a third-level cache: the socket is one."""
+    return LARGEST_CPU + 1 + socket
 
 
 def of_this_machine() -> dict[int, Place]:
@@ -148,4 +119,4 @@ def last_cache(folder: Path, socket: int) -> int:
                 return next(cpu_numbers((cache / "shared_cpu_list").read_text()))
         except (OSError, StopIteration):
             continue
-    return LARGEST_CPU + 1 + socket if socket >= 0 else -1
+    return complex_of(socket) if socket >= 0 else -1

@@ -12,6 +12,7 @@ import numpy as np
 
 from commlens.base.arrays import Ints
 from commlens.base.errors import CommlensError
+from commlens.matrix.hwloc import Core, read_hwloc
 from commlens.matrix.query import Matrix
 from commlens.matrix.topology import cpu_numbers, read_topology
 from commlens.place import request
@@ -27,7 +28,7 @@ from commlens.place.machine import (
 )
 from commlens.place.mapper import in_order
 from commlens.place.plan import Plan
-from commlens.place.sources import Core, node_slots, read_hwloc, read_switches, read_table, run_slots
+from commlens.place.sources import node_slots, read_switches, read_table, run_slots
 
 AS_IT_RAN = "as it ran"
 CORE_AFTER_CORE = "core after core"
