@@ -191,7 +191,7 @@ def test_jobs_without_a_profile_have_a_reason(tmp_path: Path) -> None:
     known = [
         {"id": i, "job_id": str(i), "state": state, "tasks": tasks, "cpu_ns": HOUR}
         for i, (state, tasks) in enumerate(
-            [("COMPLETED", 64), ("COMPLETED", 64), ("TIMEOUT", 64), ("COMPLETED", 1)]
+            [("COMPLETED", 64), ("COMPLETED", 64), ("TIMEOUT", 64), ("COMPLETED", 1), ("BOOT_FAIL", 64)]
         )
     ]
     jobs = [
@@ -201,11 +201,12 @@ def test_jobs_without_a_profile_have_a_reason(tmp_path: Path) -> None:
     refused = [{"id": 1, "reason": "truncated"}]
     rows = answers(of_rows(tmp_path / "set", batch_job=known, job=jobs, refused=refused), "missing")
     assert {(row["reason"], row["jobs"], row["hours"], row["share"]) for row in rows} == {
-        ("completed without a profile", 1, 1.0, 0.25),
-        ("ended as TIMEOUT", 1, 1.0, 0.25),
-        ("one task", 1, 1.0, 0.25),
-        ("profile lacks processes", 1, 1.0, 0.25),
-        ("refused: truncated", 1, None, 0.25),
+        ("completed without a profile", 1, 1.0, 0.2),
+        ("ended as TIMEOUT", 1, 1.0, 0.2),
+        ("ended as BOOT_FAIL", 1, 1.0, 0.2),
+        ("one task", 1, 1.0, 0.2),
+        ("profile lacks processes", 1, 1.0, 0.2),
+        ("refused: truncated", 1, None, 0.2),
     }
 
 
@@ -275,6 +276,13 @@ def test_files_and_another_answer_are_refused(
     done = run("fleet", years["year"], "--files", "job", *arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert f"{name} and --files are different answers: use one of them" in done.stderr
+
+
+@pytest.mark.parametrize("option", [("--code", "gromacs"), ("--since", "2026-01"), ("--format", "json")])
+def test_the_files_are_those_of_all_jobs(years: dict[str, Path], run: Run, option: tuple[str, str]) -> None:
+    done = run("fleet", years["year"], "--files", "job", *option)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"{option[0]} has no effect on --files: leave it out" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("--query", "SELECT 1"), ("--files", "job")])

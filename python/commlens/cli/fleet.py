@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from rich.text import Text
 
 from commlens.base.errors import CommlensError
@@ -167,7 +168,7 @@ def fleet(
     asked = (question, query, rules, output, of_table)
     refuse_contradictions(*asked, of_page=job_page or personal, show_sql=show_sql, code=of_engine["code"])
     if of_table is not None:
-        print_files(screen, dataset, of_table)
+        print_files(screen, dataset, of_table, context)
         return
     if show_sql and question is not None:
         screen.plain(f"{read_question(question).sql};\n")
@@ -201,6 +202,14 @@ def refuse_contradictions(*values: object, of_page: str | bool, show_sql: bool, 
         )
 
 
+def refuse_unused(context: click.Context) -> None:
+    """Refuse options that select jobs or shape an answer: --files prints the files of all jobs."""
+    for option in context.command.params:
+        is_used = option.name in ("dataset", "of_table")
+        if not is_used and context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option.opts[0]} has no effect on --files: leave it out")
+
+
 def opened(
     dataset: Path, *, name: str, master: str, memory: str, threads: int | None, **of_scope: Any
 ) -> Engine:
@@ -219,8 +228,9 @@ def opened(
     return DuckEngine(dataset, scope, memory=memory, threads=threads or 0)
 
 
-def print_files(screen: Screen, dataset: Path, table: str) -> None:
+def print_files(screen: Screen, dataset: Path, table: str, context: click.Context) -> None:
     """Print the paths of the files of a table."""
+    refuse_unused(context)
     from commlens.fleet._dataset import TABLES
     from commlens.fleet.log import Log
 

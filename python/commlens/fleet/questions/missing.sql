@@ -9,8 +9,7 @@ WITH ended AS (
        SELECT * FROM batch_job WHERE state NOT IN ('PENDING', 'REQUEUED', 'RESIZING', 'RUNNING', 'SUSPENDED')),
      without AS (
        SELECT cluster, queue, cpu_ns,
-              CASE WHEN state IN ('FAILED', 'NODE_FAIL', 'OUT_OF_MEMORY', 'TIMEOUT', 'CANCELLED', 'PREEMPTED')
-                        THEN CONCAT('ended as ', state)
+              CASE WHEN state NOT IN ('COMPLETED', '') THEN CONCAT('ended as ', state)
                    WHEN tasks = 1 THEN 'one task' ELSE 'completed without a profile' END AS reason
          FROM ended
         WHERE NOT EXISTS (
