@@ -12,7 +12,10 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+import complaints
 
 FOLDERS = (
     "adapters",
@@ -85,6 +88,7 @@ def cpp_functions(code: str) -> Iterator[tuple[str, int]]:
                 start[indent] = (number, line.strip())
 
 
+@cache
 def sizes(root: Path) -> tuple[dict[str, int], dict[str, int]]:
     """Return the lines of each file and of each function."""
     lines: dict[str, int] = {}
@@ -99,24 +103,21 @@ def sizes(root: Path) -> tuple[dict[str, int], dict[str, int]]:
     return lines, of_functions
 
 
-def complaints(found: dict[str, int], limit: int) -> Iterator[str]:
-    """Yield a line for each size over its limit."""
-    for name, lines in found.items():
-        if lines > limit:
-            yield f"{name}: {lines} lines, more than {limit}"
+def too_long(root: Path) -> list[str]:
+    """Return one line for each file and each function over its limit."""
+    return [
+        f"{name}: {lines} lines, more than {limit}"
+        for found, limit in zip(sizes(root), (MOST_LINES, MOST_FUNCTION_LINES))
+        for name, lines in found.items()
+        if lines > limit
+    ]
 
 
-def main() -> int:
-    """Print all complaints; return the exit code."""
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
+def good(root: Path) -> str:
+    """Return the line for a tree without such files and functions."""
     lines, of_functions = sizes(root)
-    bad = [*complaints(lines, MOST_LINES), *complaints(of_functions, MOST_FUNCTION_LINES)]
-    print(
-        "\n".join(bad)
-        or f"check_sizes: {len(lines):,} files and {len(of_functions):,} functions are small enough"
-    )
-    return 1 if bad else 0
+    return f"check_sizes: {len(lines):,} files and {len(of_functions):,} functions are small enough"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(complaints.main(too_long, good))
