@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What annotation costs an application, stencil.c: its time, and that of copies of what was counted every two seconds.
+"""Measure what annotation costs an application (stencil.c), and what copying its counters every two seconds costs.
 
     .venv/bin/python bench/stencil.py              # four minutes
     .venv/bin/python bench/stencil.py --rounds 3 --seconds 20
 
-Three legs are taken in turns: neither, commlens without annotation, and both. How much annotation adds is looked at within
-one process, where blocks of steps with it and without alternate; what the profiler adds is between processes.
-Every copy is recovered into a profile while the job goes on, and compared with the one before it and with itself.
+The runs without and with commlens take turns. In each, blocks of steps with and without annotation alternate: their
+difference is the cost of annotation. The difference between the runs is the cost of the profiler.
+While the job runs, the script recovers a profile from every copy, checks that it does not contradict itself, and compares it
+with the one before.
 """
 
 from __future__ import annotations
@@ -102,10 +103,11 @@ def totals_of(db: sqlite3.Connection) -> dict[tuple[str, ...], int]:
 def shrunk(
     before: dict[tuple[str, ...], int], now: dict[tuple[str, ...], int]
 ) -> tuple[list[tuple[str, ...]], float]:
-    """Return which counts have become less, and by how many milliseconds a time has, at most.
+    """Return the counts that decreased, and the largest decrease of a time in ms.
 
-    A region that a copy interrupts is under way in it until the copy is made, and in the next one ended before.  And how
-    long a tick of the clock is, each copy takes from all the time it knows of, which differs a little.
+    A time may decrease for two reasons. A region that is open when the copy is made lasts until the copy is made; the next
+    copy may show that it ended before. And each copy computes the length of a clock tick from the time up to this copy, so
+    that two copies differ a little.
     """
     less = {key: before[key] - now.get(key, 0) for key in before if now.get(key, 0) < before[key]}
     counts = [key for key in less if not key[-1].endswith("_ns")]

@@ -8,6 +8,7 @@ Out: generated/procedures.h     ids, names and classes of the procedures
      generated/fortran.inc      one line per exported Fortran name, for the same files
      generated/standard.h       every procedure, and why it is not counted, for core/process/coverage.cpp
      generated/wrap_<class>.cpp the wrappers
+     generated/barriers.cpp     functions that put a barrier before a call, for COMMLENS_WAITING=barrier
      python/commlens/tune/_tuned.py  the procedures that COMMLENS_TUNE knows
      docs/reference/calls.md    the treatment of each procedure
 

@@ -65,7 +65,7 @@ class Origin:
 
     @property
     def file_id(self) -> int:
-        """The number by which a file is known that was read before."""
+        """Hash of path, size and time of the file: equal if it was read before and has not changed since."""
         return self.pseudonyms.number("file", self.path, *self.state)
 
     @property

@@ -61,7 +61,7 @@ class DataFile:
 
 @dataclass
 class State:
-    """The files of a dataset after commit `number`; removed ones with the time at which they were."""
+    """The files of a dataset after commit `number`, and the removed files with the time of their removal, s since 1970."""
 
     number: int = 0
     files: dict[str, DataFile] = field(default_factory=dict)
