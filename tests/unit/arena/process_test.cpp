@@ -110,7 +110,7 @@ void expect(const std::string& file, arena::Liveness expected, Ns longest = day 
 }  // namespace
 
 TEST(a_process_in_a_container_is_known_from_outside_from_within_and_not_from_beside) {
-  if (geteuid() != 0) return;
+  ONLY_IF(geteuid() == 0, "only root creates namespaces");
   for (const int days_ahead : {0, 20, -1}) {
     // A clock cannot be set to before the machine was started.
     std::ifstream uptime("/proc/uptime");
@@ -129,7 +129,7 @@ TEST(a_process_in_a_container_is_known_from_outside_from_within_and_not_from_bes
 }
 
 TEST(time_since_the_start_is_right_across_time_namespaces) {
-  if (geteuid() != 0) return;
+  ONLY_IF(geteuid() == 0, "only root creates namespaces");
   const Folder folder;
   Job job(folder.path(), 20);
   const std::string file = folder.file();
@@ -149,7 +149,7 @@ TEST(time_since_the_start_is_right_across_time_namespaces) {
 }
 
 TEST(processes_of_a_time_namespace_alone_run_and_are_gone_as_others) {
-  if (geteuid() != 0) return;
+  ONLY_IF(geteuid() == 0, "only root creates namespaces");
   const Folder folder;
   int ready[2], end[2];
   CHECK(pipe(ready) == 0 && pipe(end) == 0);
@@ -181,7 +181,7 @@ TEST(processes_of_a_time_namespace_alone_run_and_are_gone_as_others) {
 }
 
 TEST(where_there_is_no_proc_of_ours_nothing_is_gone) {
-  if (geteuid() != 0) return;
+  ONLY_IF(geteuid() == 0, "only root creates namespaces");
   const Folder folder;
   live(folder.path(), [](Registry&) { raise(SIGKILL); });
   const std::string file = folder.file();

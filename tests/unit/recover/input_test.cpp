@@ -69,9 +69,8 @@ TEST(a_file_others_may_write_to_is_refused) {
   CHECK_EQ(error_of(arena), std::string());
 }
 
-// As root only: nobody else can give a file away.
 TEST(a_file_of_another_user_is_refused_also_by_root) {
-  if (geteuid() != 0) return;
+  ONLY_IF(geteuid() == 0, "only root gives files away");
   const Folder folder;
   const std::string arena = killed(folder);
   CHECK_EQ(chown(arena.c_str(), 4711, 4711), 0);
