@@ -447,7 +447,7 @@ TEST(a_child_forked_while_another_thread_has_the_lock_goes_on) {
       arena::before_fork();
       const pid_t child = fork();
       if (child == 0) {
-        alarm(5);
+        alarm(60);
         arena::after_fork_in_child(false);
         _exit(arena::allocate(arena::Kind::none, 64) == nullptr ? 1 : 0);
       }
