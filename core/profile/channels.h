@@ -63,8 +63,6 @@ Later later(const RankClock& of, Ticks time, const RankClock& than_of, Ticks tha
 // Time in the call of a sample.
 Ns spent_in(const ChannelEnd& end, const MessageRow& row);
 
-inline constexpr Ns core_tolerance = 1000;  // by which the counters of two cores of one machine may differ, ns
-
 // A sample that tells nothing, or a channel that has none.
 struct LostSample {
   const ChannelEnd* end;

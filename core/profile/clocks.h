@@ -23,6 +23,8 @@ namespace commlens {
 
 class Profile;
 
+inline constexpr Ns core_tolerance = 1000;  // by which the counters of two cores of one machine may differ
+
 // How to translate the clock of a machine into that of the reference, the machine of the lowest rank.
 struct ClockLine {
   Identity machine = 0;

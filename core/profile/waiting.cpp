@@ -16,7 +16,6 @@ namespace commlens {
 namespace {
 
 constexpr Ticks far = Ticks{1} << 62;
-constexpr double tolerance_ns = 1000;  // by which the counters of two cores of one machine may differ
 
 Ticks later_by(Ticks end, Ticks begin) { return end > begin ? end - begin : 0; }
 
@@ -268,8 +267,8 @@ Unsplit why_unsplit(const SampledCall& call, int size) {
   if (needs_clocks(call) && !has_clocks) return Unsplit::machines;
   if (waits != Waits::last && call.root < 0) return Unsplit::machines;
   if (!is_by_clock(call)) return Unsplit::no;
-  const auto tolerance =
-      static_cast<Ticks>((tolerance_ns + static_cast<double>(call.tolerance())) / call.clock.ns_per_tick);
+  const auto tolerance = static_cast<Ticks>(
+      (static_cast<double>(core_tolerance) + static_cast<double>(call.tolerance())) / call.clock.ns_per_tick);
   const auto is_before = [&](Ticks left, Ticks entered) { return left + tolerance < entered; };
   const bool is_unordered = waits == Waits::last   ? is_before(call.first_left, call.last.first)
                             : waits == Waits::root ? is_before(call.first_left, call.root_entered)

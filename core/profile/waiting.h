@@ -75,7 +75,7 @@ struct SampledCall {
   Ticks first_entered = ~Ticks{0}, first_other = ~Ticks{0}, first_left = ~Ticks{0};
   Ticks root_entered = 0, root_left = 0;
   int root = -1;
-  TopTwo hasty;  // by duration, negated: `first` is 2^63 minus the shortest
+  TopTwo hasty;  // by duration in ns, negated: `first` is 2^62 minus the shortest
   Ns shortest = ~Ns{0}, longest = 0;
   Ns time = 0;                // sum over the members
   Ns waiting = 0;             // the same; see split()
