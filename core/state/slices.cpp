@@ -38,8 +38,8 @@ constexpr Ticks at_once = 1;
 
 std::atomic<Ticks> epoch{0};
 
-// When the current slice of a thread is over.  A thread that counts events has to come here at the end of every call
-// and region, so that Thread::due() is always at_once.
+// Returns when the current slice of a thread ends.  A thread that counts events checks this at the end of every call
+// and region: its Thread::due() is always at_once.
 Ticks slice_end(const Thread& thread) noexcept {
   return thread.events == nullptr ? thread.due() : thread.events->slice_end;
 }
@@ -301,9 +301,9 @@ bool advance(Thread& thread, Ticks now) noexcept {
   return !all_counts || spread(thread, region_slice_key(innermost.region), over, now);
 }
 
-// Clears the thread's counters if another thread has asked for it.  Returns false before the first slice has begun, and
-// if the thread is here for its events only.
-bool has_ended(Thread& thread, Ticks now) noexcept {
+// Clears the thread's counters if another thread has requested it.  Returns whether the current slice has ended: false
+// before the first one has begun, and if the thread is here for its events only.
+bool clear_and_check_end(Thread& thread, Ticks now) noexcept {
   forget_if_asked(thread);
   if (have_stopped(thread.slices)) {
     end_slice_at(thread, never);  // another thread has asked for something
@@ -326,7 +326,7 @@ void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
   const Ticks end = thread.current.since + spent;
   if (counts_events()) note_events(thread, event_key(key));
   thread.current.since += left_out(thread.current.since, end);
-  if (!has_ended(thread, end)) return;
+  if (!clear_and_check_end(thread, end)) return;
   note_own_name(thread);
   // The call to be counted ends here; its earlier time belongs to slices that have ended.
   const bool counts = region_of_key(key) != uncounted_region;
@@ -340,7 +340,7 @@ void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
 
 void slice_over(Thread& thread, Ticks now) noexcept {
   if (counts_events()) note_events_outside(thread);
-  if (has_ended(thread, now)) {
+  if (clear_and_check_end(thread, now)) {
     if (advance(thread, now)) {
       wait_for_next(thread);
     } else {
