@@ -210,9 +210,9 @@ struct CallCache {
     last->next = &r;
     last = &r;
   }
-  // Returns true for every eighth miss, so that programs with more distinct calls than slots do not rewrite the cache
-  // continuously.
-  bool is_turn() noexcept { return (misses++ & 7) == 0; }
+  // Counts a miss.  Returns true for every eighth one, so that programs with more distinct calls than slots do not
+  // rewrite the cache continuously.
+  bool count_miss() noexcept { return (misses++ & 7) == 0; }
   // Direct-mapped: cells next to each other differ in procedure or call site.
   Arrival& arrival(const Cell* maker, std::int32_t source) noexcept {
     return arrivals[(reinterpret_cast<std::uintptr_t>(maker) / sizeof(Cell) + static_cast<std::uint32_t>(source)) % 8];

@@ -94,7 +94,7 @@ inline bool is_chosen_message(Identity seed, std::uint32_t level, std::uint64_t 
 }
 
 // Counts a message of the channel; returns whether it is to be sampled.
-inline bool is_due(Channel& channel, int tag) noexcept {
+inline bool count_and_check_due(Channel& channel, int tag) noexcept {
   channel.tags += static_cast<std::uint32_t>(tag);
   return __builtin_expect(--channel.skips < 0, 0);
 }

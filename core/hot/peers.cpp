@@ -47,7 +47,7 @@ PeerCell* count_sampled_message(Thread& thread, Flow flow, std::uint32_t comm, i
   PeerCell* const cell = count_message(thread, flow, comm, 0, peer, bytes);
   if (cell == nullptr) {
     pass_message(thread, flow, comm, static_cast<std::uint32_t>(peer), tag);
-  } else if (is_due(*cell->channel, tag)) {
+  } else if (count_and_check_due(*cell->channel, tag)) {
     take_message(thread, *cell->channel, tag, call);
   }
   return cell;
@@ -92,7 +92,8 @@ void count_messages_late(Thread& thread, CachedCall& r, unsigned parts, Key key,
   if ((parts & CachedCall::out_message) != 0) {
     if (is_counted) add_message(*r.out, r.out_bytes);
     const int out_tag = thread.current.to.tag;
-    if (is_sampled && is_due(*r.out->channel, out_tag)) take_message(thread, *r.out->channel, out_tag, {key, end, 0});
+    if (is_sampled && count_and_check_due(*r.out->channel, out_tag))
+      take_message(thread, *r.out->channel, out_tag, {key, end, 0});
   }
   if ((parts & CachedCall::in_message) == 0) return;
   if (!is_counted) return pass_arrival(thread, r, parts, source, tag);
@@ -101,7 +102,7 @@ void count_messages_late(Thread& thread, CachedCall& r, unsigned parts, Key key,
   } else if (!count_arrival(thread, r, received, source)) {
     return pass_arrival(thread, r, parts, source, tag);
   }
-  if (is_sampled && is_due(*r.in->channel, tag)) {
+  if (is_sampled && count_and_check_due(*r.in->channel, tag)) {
     take_message(thread, *r.in->channel, tag, {key, end, thread.current.since});
   }
 }
@@ -127,7 +128,7 @@ Cell* record_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool
   // A program moves from one region to the next, or back and forth between two.  Every eighth such call updates the
   // cached region, as in slot_to_fill().  The overflow cell has no procedure and is never cached.
   if ((parts & CachedCall::stays) == 0 && region != uncounted_region && region != r.region &&
-      thread.call_cache->is_turn() && op_of_key(cell->key) == op_of_key(key)) {
+      thread.call_cache->count_miss() && op_of_key(cell->key) == op_of_key(key)) {
     r.cell = cell;
     r.region = region;
     if ((parts & CachedCall::may_skip) != 0) r.time_all(parts, cell->calls);
@@ -177,7 +178,7 @@ int count_sampled_late(int rc, Thread& thread, CachedCall& r, unsigned parts, Ti
   Stratum& stratum = *r.stratum;
   const auto flags = static_cast<std::uint32_t>(r.source);
   count_late(thread, r, parts, end, has_succeeded, r.received, -1, 0);
-  if (is_due(stratum)) sample_counted(thread, stratum, end, flags, has_succeeded);
+  if (count_and_check_due(stratum)) sample_counted(thread, stratum, end, flags, has_succeeded);
   thread.outermost = nullptr;
   return rc;
 }

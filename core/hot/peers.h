@@ -69,7 +69,7 @@ template <unsigned parts>
 inline __attribute__((always_inline)) void count_as(Thread& thread, CachedCall& r, Ticks end) noexcept {
   thread.mpi += r.add<parts>(thread.current.since, end);
   if constexpr (CachedCall::samples_what_it_sends(parts)) {
-    if (is_due(*r.out->channel, thread.current.to.tag)) take_sent(thread, r, end);
+    if (count_and_check_due(*r.out->channel, thread.current.to.tag)) take_sent(thread, r, end);
   }
 }
 template <unsigned parts>
@@ -84,7 +84,7 @@ inline __attribute__((always_inline)) void count_as(Thread& thread, CachedCall& 
       return pass_arrival(thread, r, parts, source, tag);
     }
     if constexpr ((parts & CachedCall::messages) != 0) {
-      if (is_due(*r.in->channel, tag)) take_received(thread, r, end, tag);
+      if (count_and_check_due(*r.in->channel, tag)) take_received(thread, r, end, tag);
     }
   }
 }
@@ -93,7 +93,7 @@ template <unsigned parts>
 inline __attribute__((always_inline)) Cell& count_untimed(Thread& thread, CachedCall& r) noexcept {
   Cell& cell = r.add_untimed<parts>();
   if constexpr (CachedCall::samples_what_it_sends(parts)) {
-    if (is_due(*r.out->channel, thread.current.to.tag)) take_untimed(thread, r);
+    if (count_and_check_due(*r.out->channel, thread.current.to.tag)) take_untimed(thread, r);
   }
   return cell;
 }
@@ -120,8 +120,8 @@ template <unsigned parts>
 inline __attribute__((always_inline)) void count_timed(Thread& thread, CachedCall& r, Ticks end) noexcept {
   thread.mpi += r.add<parts>(thread.current.since, end);
   if constexpr (CachedCall::samples_what_it_sends(parts)) {
-    if (is_due(*r.out->channel, thread.current.to.tag)) {  // stands for itself
-      if (r.gap(parts).turn < 0) ++r.gap(parts).turn;      // one of the first calls, which are all timed
+    if (count_and_check_due(*r.out->channel, thread.current.to.tag)) {  // stands for itself
+      if (r.gap(parts).turn < 0) ++r.gap(parts).turn;                   // one of the first calls, which are all timed
       return take_sent(thread, r, end);
     }
   }

@@ -90,6 +90,6 @@ void take_sample(Thread& thread, Stratum& stratum, Ticks left, std::uint32_t fla
 
 // Counts a call of the stratum; returns whether it is to be sampled.  Two instructions: the sign of the difference
 // decides.
-inline bool is_due(Stratum& stratum) noexcept { return __builtin_expect(--stratum.skips < 0, 0); }
+inline bool count_and_check_due(Stratum& stratum) noexcept { return __builtin_expect(--stratum.skips < 0, 0); }
 
 }  // namespace commlens

@@ -51,7 +51,7 @@ Cell* record_untimed(Thread& thread, Key key, Site site, Ticks end, std::uint64_
 CachedCall* slot_to_fill(Thread& thread, CachedCall& place, CachedCall* same, std::uint64_t freed) noexcept {
   CallCache& call_cache = *thread.call_cache;
   if (&call_cache == &CallCache::none) return nullptr;
-  if (same != nullptr) return call_cache.is_turn() ? same : nullptr;
+  if (same != nullptr) return call_cache.count_miss() ? same : nullptr;
   if (call_cache.last_freed != freed) {
     call_cache.last_freed = freed;
     call_cache.misses_since_freed = 0;
@@ -71,7 +71,7 @@ CachedCall* slot_to_fill(Thread& thread, CachedCall& place, CachedCall* same, st
   } else if (call_cache.misses_since_freed > CallCache::settled_misses) {
     return at;
   }
-  return call_cache.is_turn() ? at : nullptr;
+  return call_cache.count_miss() ? at : nullptr;
 }
 
 }  // namespace commlens

@@ -40,7 +40,7 @@ inline void credit_arrival(Thread& t, Payload payload, const MPI_Status& status,
   const int tag = status.MPI_TAG;
   if (__builtin_expect(in == nullptr, 0)) {
     pass_message(t, Flow::received, comm_of_key(maker.key), static_cast<std::uint32_t>(from), tag);
-  } else if (is_due(*in->channel, tag)) {
+  } else if (count_and_check_due(*in->channel, tag)) {
     take_completed(t, *in->channel, payload, tag);
   }
 }
@@ -158,7 +158,7 @@ class Batch {
       credit(thread_, *p->maker, p->sent, p->received);
       if (p->to >= 0) credit_departure(thread_, *p);
       credit_collective(thread_, *p);
-      const bool is_sampled = p->operations != nullptr && is_due(*p->operations, 0);
+      const bool is_sampled = p->operations != nullptr && count_and_check_due(*p->operations, 0);
       // A start that ended unseen, in a callback or with an error, may have left the flag.
       const Payload was = f.payload & ~RequestFlag::awaited;
       change(f, was | RequestFlag::active | (is_sampled ? begin_started(thread_, *p, was) : 0));

@@ -83,7 +83,7 @@ class CachedPath {
     }
     count_as<parts>(*thread_, *cached_, end);
     thread_->outermost = nullptr;
-    if (is_due(*cached_->stratum)) return sample_counted(rc, *thread_, *cached_, end);
+    if (count_and_check_due(*cached_->stratum)) return sample_counted(rc, *thread_, *cached_, end);
     return rc;
   }
   COMMLENS_IN_REGISTERS void count(int rc, const StatusFor& status) noexcept {

@@ -59,7 +59,7 @@ void credit_departure(Thread& t, const PersistentRequest& p) noexcept {
   if (p.tag == PersistentRequest::no_tag) return;
   if (cell == nullptr) {
     pass_message(t, Flow::sent, comm_of_key(maker), static_cast<std::uint32_t>(p.to), p.tag);
-  } else if (is_due(*cell->channel, p.tag)) {
+  } else if (count_and_check_due(*cell->channel, p.tag)) {
     take_message(t, *cell->channel, p.tag, {key_of_current(t), now(), 0});
   }
 }

@@ -96,7 +96,7 @@ __attribute__((always_inline)) inline void finish_plain(Thread& t, const PlainRe
           if (__builtin_expect(arrival->is(maker, from, bytes), 1)) {
             add_message(*arrival->in, bytes);
             Channel& channel = *arrival->in->channel;
-            if (is_due(channel, status.MPI_TAG)) take_completed(t, channel, at.payload, status.MPI_TAG);
+            if (count_and_check_due(channel, status.MPI_TAG)) take_completed(t, channel, at.payload, status.MPI_TAG);
           } else {
             credit_arrival_apart(t, at.payload, status, bytes);
           }

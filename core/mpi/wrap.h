@@ -167,7 +167,7 @@ void remember_sampled(Thread& thread, MPI_Request request, Cell& maker, Payload 
 // The same for any operation.  pre: of.channel is not null
 inline void remember_operation(Thread& thread, MPI_Request request, Cell& maker, Payload flags,
                                OperationOf of) noexcept {
-  if (is_due(*of.channel, 0)) return remember_sampled(thread, request, maker, flags, of);
+  if (count_and_check_due(*of.channel, 0)) return remember_sampled(thread, request, maker, flags, of);
   remember(thread, request, maker, flags);
 }
 void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
@@ -311,7 +311,7 @@ class Call {
   COMMLENS_IN_REGISTERS void count(CachedCall& r, Arrived... arrived) noexcept {
     count_as<parts>(thread_, r, end_, arrived...);
     if constexpr ((parts & CachedCall::sampled) != 0) {
-      if (is_due(*r.stratum)) sample_counted(0, thread_, r, end_);
+      if (count_and_check_due(*r.stratum)) sample_counted(0, thread_, r, end_);
     }
   }
   template <unsigned parts>
@@ -436,8 +436,8 @@ class Call {
       stratum_ = add_stratum(key, comm.identity, thread_.call_cache->unsampled);
     }
     // Two threads may fence two windows of one communicator in any order.
-    if (op_ == op::MPI_Win_fence && !is_of_this_thread(*stratum_)) return stop_stratum(*stratum_);
-    if (is_due(*stratum_)) {
+    if (op_ == op::MPI_Win_fence && !claim_for_this_thread(*stratum_)) return stop_stratum(*stratum_);
+    if (count_and_check_due(*stratum_)) {
       const Volume copy = v;
       const std::uint32_t empty = has_empty_block(comm, copy) ? SampleFlag::empty : 0;
       sample_counted(thread_, *stratum_, end_, root_flag(copy) | empty, true);
@@ -483,7 +483,8 @@ class Call {
   }
 
  private:
-  bool is_of_this_thread(Stratum& stratum) const noexcept {
+  // Claims a stratum that no thread has used yet.  Returns whether it is this thread's.
+  bool claim_for_this_thread(Stratum& stratum) const noexcept {
     const std::uint32_t thread = thread_.number + 1;
     if (stratum.thread == 0) stratum.thread = thread;
     return stratum.thread == thread;

@@ -184,7 +184,7 @@ void take_message(Thread& thread, Channel& channel, int tag, const MessageCall& 
 
 void pass_message(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t peer, int tag) noexcept {
   Channel& channel = *channel_of(thread, make_peer_key(flow, 0, comm, 0, 0), make_peer_place(peer, 0));
-  if (!is_due(channel, tag)) return;
+  if (!count_and_check_due(channel, tag)) return;
   const std::lock_guard<std::mutex> lock(mutex);
   advance(channel);
 }

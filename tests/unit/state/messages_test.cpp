@@ -27,7 +27,7 @@ void pass(Channel& to, std::uint64_t first, std::uint64_t end, int tag = 1) {
   Thread& thread = this_thread();
   for (std::uint64_t i = first; i < end; ++i) {
     thread.current.since = 10 * i;
-    if (is_due(to, tag)) take_message(thread, to, tag, {make_key(1, 7, 4, 0), 10 * i + 3, 0});
+    if (count_and_check_due(to, tag)) take_message(thread, to, tag, {make_key(1, 7, 4, 0), 10 * i + 3, 0});
   }
 }
 
@@ -202,7 +202,7 @@ TEST(an_operation_is_sampled_when_it_is_complete) {
   const Key wait = make_key(60, 9, 0, 0);
   for (std::uint64_t i = 0; i < 3; ++i) {
     thread.current.since = 100 * (i + 1);
-    if (is_due(operations, 0)) begin_operation(thread, operations, i + 1, SampleFlag::root);
+    if (count_and_check_due(operations, 0)) begin_operation(thread, operations, i + 1, SampleFlag::root);
   }
   CHECK_EQ(operations_here(operations.key).samples.size(), 0u);
   // Completed in another order; the second one fails.
@@ -243,7 +243,7 @@ TEST(a_failed_operation_stops_those_of_its_communicator_but_not_its_messages) {
   Channel& messages = channel(Flow::sent, 62, 1);
   Channel& operations = *operations_of(view_of(62), 7, 4, false);
   Thread& thread = this_thread();
-  if (is_due(operations, 0)) begin_operation(thread, operations, 1, 0);
+  if (count_and_check_due(operations, 0)) begin_operation(thread, operations, 1, 0);
   stop_operations(62);
   end_operation(thread, 1, make_key(62, 9, 0, 0), 10);
   CHECK_EQ(operations_here(operation_key(62, 7, 4, 0)).samples.size(), 0u);

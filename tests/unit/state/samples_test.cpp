@@ -20,7 +20,7 @@ void call(Stratum& stratum, std::uint64_t first, std::uint64_t last) {
   Thread& thread = this_thread();
   for (std::uint64_t i = first; i < last; ++i) {
     thread.current.since = 10 * i;
-    if (is_due(stratum)) take_sample(thread, stratum, 10 * i + 3, 0, true);
+    if (count_and_check_due(stratum)) take_sample(thread, stratum, 10 * i + 3, 0, true);
   }
 }
 
@@ -147,7 +147,7 @@ TEST(calls_that_failed_or_are_not_counted_have_a_number_and_no_sample) {
     Thread& thread = this_thread();
     Stratum& stratum = stratum_of(1, 11);
     call(stratum, 0, 3);
-    CHECK(is_due(stratum));
+    CHECK(count_and_check_due(stratum));
     take_sample(thread, stratum, 0, 0, false);
     const std::uint32_t region = thread.region();
     thread.count_in(uncounted_region);
