@@ -98,7 +98,7 @@ def started(w: Wrapped) -> list[str]:
     is_collective = w.policy.volume and w.policy.of_class.peers == "collective"
     if is_collective and not w.has_arrays_of_counts:
         lines.append(
-            f"  call.foresee({comm.name}, [&](Volume& v, const CommView& c) {{ {w.measured('v', 'c')}; }});"
+            f"  call.compute_bin_ahead({comm.name}, [&](Volume& v, const CommView& c) {{ {w.measured('v', 'c')}; }});"
         )
     return lines
 
@@ -148,13 +148,15 @@ def counted(w: Wrapped) -> list[str]:
         )
     cell = "" if w.words is None else "Cell& cell = "
     if w.is_operation:
-        lines.append(f"  call.begin_in(comm_view, volume, rc, {'true' if w.is_persistent else 'false'});")
+        lines.append(
+            f"  call.find_operations(comm_view, volume, rc, {'true' if w.is_persistent else 'false'});"
+        )
     if w.request is not None:
         lines.append(f"  {cell}call.record_request(comm_view, {volume}, rc, {w.request.name}, {w.flags});")
     else:
         lines.append(f"  {cell}call.record(comm_view, {volume});")
     if w.is_sampled:
-        lines.append("  call.meet(comm_view, volume, rc);")
+        lines.append("  call.count_in_stratum(comm_view, volume, rc);")
     if w.has_unnumbered_receive:
         lines.append("  stop_messages(comm_view.index);  // the message that it receives will have no number")
     if w.peers == "two_sided":
@@ -257,11 +259,13 @@ def barriers_file(exported: list[Wrapped]) -> str:
         name = w.form.name
         parts.append(
             f"template <Entry entry>\n"
-            f"int meet_{name}({w.form.definition}) {{\n"
-            f"  meet({w.op}, {comm.name});\n"
-            f"  return behind_barrier(&meet_{name}<entry>, entry, {w.slot})({w.form.arguments});\n}}\n"
+            f"int with_barrier_{name}({w.form.definition}) {{\n"
+            f"  wait_in_barrier({w.op}, {comm.name});\n"
+            f"  return behind_barrier(&with_barrier_{name}<entry>, entry, {w.slot})({w.form.arguments});\n}}\n"
         )
-        table.append(f"  wrap(functions, {w.slot}, &meet_{name}<Entry::mpi>, &meet_{name}<Entry::pmpi>);")
+        table.append(
+            f"  wrap(functions, {w.slot}, &with_barrier_{name}<Entry::mpi>, &with_barrier_{name}<Entry::pmpi>);"
+        )
     parts.append("}  // namespace\n\nvoid add_barriers(void* functions[]) noexcept {")
     parts += ["\n".join(table), "}\n\n}  // namespace commlens\n"]
     return "\n".join(parts)

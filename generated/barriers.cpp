@@ -7,309 +7,309 @@ namespace commlens {
 namespace {
 
 template <Entry entry>
-int meet_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Allgather, comm);
-  return behind_barrier(&meet_MPI_Allgather<entry>, entry, 6)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+int with_barrier_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Allgather, comm);
+  return behind_barrier(&with_barrier_MPI_Allgather<entry>, entry, 6)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Allgather, comm);
-  return behind_barrier(&meet_MPI_Allgather_c<entry>, entry, 7)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+int with_barrier_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Allgather, comm);
+  return behind_barrier(&with_barrier_MPI_Allgather_c<entry>, entry, 7)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Allgatherv, comm);
-  return behind_barrier(&meet_MPI_Allgatherv<entry>, entry, 10)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+int with_barrier_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Allgatherv, comm);
+  return behind_barrier(&with_barrier_MPI_Allgatherv<entry>, entry, 10)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Allgatherv, comm);
-  return behind_barrier(&meet_MPI_Allgatherv_c<entry>, entry, 11)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+int with_barrier_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Allgatherv, comm);
+  return behind_barrier(&with_barrier_MPI_Allgatherv_c<entry>, entry, 11)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  meet(op::MPI_Allreduce, comm);
-  return behind_barrier(&meet_MPI_Allreduce<entry>, entry, 15)(sendbuf, recvbuf, count, datatype, op, comm);
+int with_barrier_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Allreduce, comm);
+  return behind_barrier(&with_barrier_MPI_Allreduce<entry>, entry, 15)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  meet(op::MPI_Allreduce, comm);
-  return behind_barrier(&meet_MPI_Allreduce_c<entry>, entry, 16)(sendbuf, recvbuf, count, datatype, op, comm);
+int with_barrier_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Allreduce, comm);
+  return behind_barrier(&with_barrier_MPI_Allreduce_c<entry>, entry, 16)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Alltoall, comm);
-  return behind_barrier(&meet_MPI_Alltoall<entry>, entry, 19)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+int with_barrier_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Alltoall, comm);
+  return behind_barrier(&with_barrier_MPI_Alltoall<entry>, entry, 19)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Alltoall, comm);
-  return behind_barrier(&meet_MPI_Alltoall_c<entry>, entry, 20)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+int with_barrier_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Alltoall, comm);
+  return behind_barrier(&with_barrier_MPI_Alltoall_c<entry>, entry, 20)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Alltoallv, comm);
-  return behind_barrier(&meet_MPI_Alltoallv<entry>, entry, 23)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+int with_barrier_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Alltoallv, comm);
+  return behind_barrier(&with_barrier_MPI_Alltoallv<entry>, entry, 23)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Alltoallv, comm);
-  return behind_barrier(&meet_MPI_Alltoallv_c<entry>, entry, 24)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+int with_barrier_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Alltoallv, comm);
+  return behind_barrier(&with_barrier_MPI_Alltoallv_c<entry>, entry, 24)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  meet(op::MPI_Alltoallw, comm);
-  return behind_barrier(&meet_MPI_Alltoallw<entry>, entry, 27)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+int with_barrier_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Alltoallw, comm);
+  return behind_barrier(&with_barrier_MPI_Alltoallw<entry>, entry, 27)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  meet(op::MPI_Alltoallw, comm);
-  return behind_barrier(&meet_MPI_Alltoallw_c<entry>, entry, 28)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+int with_barrier_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Alltoallw, comm);
+  return behind_barrier(&with_barrier_MPI_Alltoallw_c<entry>, entry, 28)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Barrier(MPI_Comm comm) {
-  meet(op::MPI_Barrier, comm);
-  return behind_barrier(&meet_MPI_Barrier<entry>, entry, 34)(comm);
+int with_barrier_MPI_Barrier(MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Barrier, comm);
+  return behind_barrier(&with_barrier_MPI_Barrier<entry>, entry, 34)(comm);
 }
 
 template <Entry entry>
-int meet_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  meet(op::MPI_Bcast, comm);
-  return behind_barrier(&meet_MPI_Bcast<entry>, entry, 36)(buffer, count, datatype, root, comm);
+int with_barrier_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Bcast, comm);
+  return behind_barrier(&with_barrier_MPI_Bcast<entry>, entry, 36)(buffer, count, datatype, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  meet(op::MPI_Bcast, comm);
-  return behind_barrier(&meet_MPI_Bcast_c<entry>, entry, 37)(buffer, count, datatype, root, comm);
+int with_barrier_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Bcast, comm);
+  return behind_barrier(&with_barrier_MPI_Bcast_c<entry>, entry, 37)(buffer, count, datatype, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  meet(op::MPI_Exscan, comm);
-  return behind_barrier(&meet_MPI_Exscan<entry>, entry, 112)(sendbuf, recvbuf, count, datatype, op, comm);
+int with_barrier_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Exscan, comm);
+  return behind_barrier(&with_barrier_MPI_Exscan<entry>, entry, 112)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  meet(op::MPI_Exscan, comm);
-  return behind_barrier(&meet_MPI_Exscan_c<entry>, entry, 113)(sendbuf, recvbuf, count, datatype, op, comm);
+int with_barrier_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Exscan, comm);
+  return behind_barrier(&with_barrier_MPI_Exscan_c<entry>, entry, 113)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  meet(op::MPI_Gather, comm);
-  return behind_barrier(&meet_MPI_Gather<entry>, entry, 207)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+int with_barrier_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Gather, comm);
+  return behind_barrier(&with_barrier_MPI_Gather<entry>, entry, 207)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  meet(op::MPI_Gather, comm);
-  return behind_barrier(&meet_MPI_Gather_c<entry>, entry, 208)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+int with_barrier_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Gather, comm);
+  return behind_barrier(&with_barrier_MPI_Gather_c<entry>, entry, 208)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  meet(op::MPI_Gatherv, comm);
-  return behind_barrier(&meet_MPI_Gatherv<entry>, entry, 211)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+int with_barrier_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Gatherv, comm);
+  return behind_barrier(&with_barrier_MPI_Gatherv<entry>, entry, 211)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  meet(op::MPI_Gatherv, comm);
-  return behind_barrier(&meet_MPI_Gatherv_c<entry>, entry, 212)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+int with_barrier_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Gatherv, comm);
+  return behind_barrier(&with_barrier_MPI_Gatherv_c<entry>, entry, 212)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Neighbor_allgather, comm);
-  return behind_barrier(&meet_MPI_Neighbor_allgather<entry>, entry, 332)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+int with_barrier_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Neighbor_allgather, comm);
+  return behind_barrier(&with_barrier_MPI_Neighbor_allgather<entry>, entry, 332)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Neighbor_allgather, comm);
-  return behind_barrier(&meet_MPI_Neighbor_allgather_c<entry>, entry, 333)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+int with_barrier_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Neighbor_allgather, comm);
+  return behind_barrier(&with_barrier_MPI_Neighbor_allgather_c<entry>, entry, 333)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Neighbor_allgatherv, comm);
-  return behind_barrier(&meet_MPI_Neighbor_allgatherv<entry>, entry, 336)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+int with_barrier_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Neighbor_allgatherv, comm);
+  return behind_barrier(&with_barrier_MPI_Neighbor_allgatherv<entry>, entry, 336)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Neighbor_allgatherv, comm);
-  return behind_barrier(&meet_MPI_Neighbor_allgatherv_c<entry>, entry, 337)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+int with_barrier_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Neighbor_allgatherv, comm);
+  return behind_barrier(&with_barrier_MPI_Neighbor_allgatherv_c<entry>, entry, 337)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Neighbor_alltoall, comm);
-  return behind_barrier(&meet_MPI_Neighbor_alltoall<entry>, entry, 340)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+int with_barrier_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Neighbor_alltoall, comm);
+  return behind_barrier(&with_barrier_MPI_Neighbor_alltoall<entry>, entry, 340)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Neighbor_alltoall, comm);
-  return behind_barrier(&meet_MPI_Neighbor_alltoall_c<entry>, entry, 341)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+int with_barrier_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Neighbor_alltoall, comm);
+  return behind_barrier(&with_barrier_MPI_Neighbor_alltoall_c<entry>, entry, 341)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Neighbor_alltoallv, comm);
-  return behind_barrier(&meet_MPI_Neighbor_alltoallv<entry>, entry, 344)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+int with_barrier_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Neighbor_alltoallv, comm);
+  return behind_barrier(&with_barrier_MPI_Neighbor_alltoallv<entry>, entry, 344)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  meet(op::MPI_Neighbor_alltoallv, comm);
-  return behind_barrier(&meet_MPI_Neighbor_alltoallv_c<entry>, entry, 345)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+int with_barrier_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Neighbor_alltoallv, comm);
+  return behind_barrier(&with_barrier_MPI_Neighbor_alltoallv_c<entry>, entry, 345)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  meet(op::MPI_Neighbor_alltoallw, comm);
-  return behind_barrier(&meet_MPI_Neighbor_alltoallw<entry>, entry, 348)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+int with_barrier_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Neighbor_alltoallw, comm);
+  return behind_barrier(&with_barrier_MPI_Neighbor_alltoallw<entry>, entry, 348)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  meet(op::MPI_Neighbor_alltoallw, comm);
-  return behind_barrier(&meet_MPI_Neighbor_alltoallw_c<entry>, entry, 349)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+int with_barrier_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Neighbor_alltoallw, comm);
+  return behind_barrier(&with_barrier_MPI_Neighbor_alltoallw_c<entry>, entry, 349)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  meet(op::MPI_Reduce, comm);
-  return behind_barrier(&meet_MPI_Reduce<entry>, entry, 383)(sendbuf, recvbuf, count, datatype, op, root, comm);
+int with_barrier_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Reduce, comm);
+  return behind_barrier(&with_barrier_MPI_Reduce<entry>, entry, 383)(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  meet(op::MPI_Reduce, comm);
-  return behind_barrier(&meet_MPI_Reduce_c<entry>, entry, 384)(sendbuf, recvbuf, count, datatype, op, root, comm);
+int with_barrier_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Reduce, comm);
+  return behind_barrier(&with_barrier_MPI_Reduce_c<entry>, entry, 384)(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  meet(op::MPI_Reduce_scatter, comm);
-  return behind_barrier(&meet_MPI_Reduce_scatter<entry>, entry, 389)(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+int with_barrier_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Reduce_scatter, comm);
+  return behind_barrier(&with_barrier_MPI_Reduce_scatter<entry>, entry, 389)(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  meet(op::MPI_Reduce_scatter, comm);
-  return behind_barrier(&meet_MPI_Reduce_scatter_c<entry>, entry, 390)(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+int with_barrier_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Reduce_scatter, comm);
+  return behind_barrier(&with_barrier_MPI_Reduce_scatter_c<entry>, entry, 390)(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  meet(op::MPI_Reduce_scatter_block, comm);
-  return behind_barrier(&meet_MPI_Reduce_scatter_block<entry>, entry, 391)(sendbuf, recvbuf, recvcount, datatype, op, comm);
+int with_barrier_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Reduce_scatter_block, comm);
+  return behind_barrier(&with_barrier_MPI_Reduce_scatter_block<entry>, entry, 391)(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  meet(op::MPI_Reduce_scatter_block, comm);
-  return behind_barrier(&meet_MPI_Reduce_scatter_block_c<entry>, entry, 392)(sendbuf, recvbuf, recvcount, datatype, op, comm);
+int with_barrier_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Reduce_scatter_block, comm);
+  return behind_barrier(&with_barrier_MPI_Reduce_scatter_block_c<entry>, entry, 392)(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  meet(op::MPI_Scan, comm);
-  return behind_barrier(&meet_MPI_Scan<entry>, entry, 417)(sendbuf, recvbuf, count, datatype, op, comm);
+int with_barrier_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Scan, comm);
+  return behind_barrier(&with_barrier_MPI_Scan<entry>, entry, 417)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  meet(op::MPI_Scan, comm);
-  return behind_barrier(&meet_MPI_Scan_c<entry>, entry, 418)(sendbuf, recvbuf, count, datatype, op, comm);
+int with_barrier_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Scan, comm);
+  return behind_barrier(&with_barrier_MPI_Scan_c<entry>, entry, 418)(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  meet(op::MPI_Scatter, comm);
-  return behind_barrier(&meet_MPI_Scatter<entry>, entry, 421)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+int with_barrier_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Scatter, comm);
+  return behind_barrier(&with_barrier_MPI_Scatter<entry>, entry, 421)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  meet(op::MPI_Scatter, comm);
-  return behind_barrier(&meet_MPI_Scatter_c<entry>, entry, 422)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+int with_barrier_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Scatter, comm);
+  return behind_barrier(&with_barrier_MPI_Scatter_c<entry>, entry, 422)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  meet(op::MPI_Scatterv, comm);
-  return behind_barrier(&meet_MPI_Scatterv<entry>, entry, 425)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+int with_barrier_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Scatterv, comm);
+  return behind_barrier(&with_barrier_MPI_Scatterv<entry>, entry, 425)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 template <Entry entry>
-int meet_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  meet(op::MPI_Scatterv, comm);
-  return behind_barrier(&meet_MPI_Scatterv_c<entry>, entry, 426)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+int with_barrier_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  wait_in_barrier(op::MPI_Scatterv, comm);
+  return behind_barrier(&with_barrier_MPI_Scatterv_c<entry>, entry, 426)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 }  // namespace
 
 void add_barriers(void* functions[]) noexcept {
-  wrap(functions, 6, &meet_MPI_Allgather<Entry::mpi>, &meet_MPI_Allgather<Entry::pmpi>);
-  wrap(functions, 7, &meet_MPI_Allgather_c<Entry::mpi>, &meet_MPI_Allgather_c<Entry::pmpi>);
-  wrap(functions, 10, &meet_MPI_Allgatherv<Entry::mpi>, &meet_MPI_Allgatherv<Entry::pmpi>);
-  wrap(functions, 11, &meet_MPI_Allgatherv_c<Entry::mpi>, &meet_MPI_Allgatherv_c<Entry::pmpi>);
-  wrap(functions, 15, &meet_MPI_Allreduce<Entry::mpi>, &meet_MPI_Allreduce<Entry::pmpi>);
-  wrap(functions, 16, &meet_MPI_Allreduce_c<Entry::mpi>, &meet_MPI_Allreduce_c<Entry::pmpi>);
-  wrap(functions, 19, &meet_MPI_Alltoall<Entry::mpi>, &meet_MPI_Alltoall<Entry::pmpi>);
-  wrap(functions, 20, &meet_MPI_Alltoall_c<Entry::mpi>, &meet_MPI_Alltoall_c<Entry::pmpi>);
-  wrap(functions, 23, &meet_MPI_Alltoallv<Entry::mpi>, &meet_MPI_Alltoallv<Entry::pmpi>);
-  wrap(functions, 24, &meet_MPI_Alltoallv_c<Entry::mpi>, &meet_MPI_Alltoallv_c<Entry::pmpi>);
-  wrap(functions, 27, &meet_MPI_Alltoallw<Entry::mpi>, &meet_MPI_Alltoallw<Entry::pmpi>);
-  wrap(functions, 28, &meet_MPI_Alltoallw_c<Entry::mpi>, &meet_MPI_Alltoallw_c<Entry::pmpi>);
-  wrap(functions, 34, &meet_MPI_Barrier<Entry::mpi>, &meet_MPI_Barrier<Entry::pmpi>);
-  wrap(functions, 36, &meet_MPI_Bcast<Entry::mpi>, &meet_MPI_Bcast<Entry::pmpi>);
-  wrap(functions, 37, &meet_MPI_Bcast_c<Entry::mpi>, &meet_MPI_Bcast_c<Entry::pmpi>);
-  wrap(functions, 112, &meet_MPI_Exscan<Entry::mpi>, &meet_MPI_Exscan<Entry::pmpi>);
-  wrap(functions, 113, &meet_MPI_Exscan_c<Entry::mpi>, &meet_MPI_Exscan_c<Entry::pmpi>);
-  wrap(functions, 207, &meet_MPI_Gather<Entry::mpi>, &meet_MPI_Gather<Entry::pmpi>);
-  wrap(functions, 208, &meet_MPI_Gather_c<Entry::mpi>, &meet_MPI_Gather_c<Entry::pmpi>);
-  wrap(functions, 211, &meet_MPI_Gatherv<Entry::mpi>, &meet_MPI_Gatherv<Entry::pmpi>);
-  wrap(functions, 212, &meet_MPI_Gatherv_c<Entry::mpi>, &meet_MPI_Gatherv_c<Entry::pmpi>);
-  wrap(functions, 332, &meet_MPI_Neighbor_allgather<Entry::mpi>, &meet_MPI_Neighbor_allgather<Entry::pmpi>);
-  wrap(functions, 333, &meet_MPI_Neighbor_allgather_c<Entry::mpi>, &meet_MPI_Neighbor_allgather_c<Entry::pmpi>);
-  wrap(functions, 336, &meet_MPI_Neighbor_allgatherv<Entry::mpi>, &meet_MPI_Neighbor_allgatherv<Entry::pmpi>);
-  wrap(functions, 337, &meet_MPI_Neighbor_allgatherv_c<Entry::mpi>, &meet_MPI_Neighbor_allgatherv_c<Entry::pmpi>);
-  wrap(functions, 340, &meet_MPI_Neighbor_alltoall<Entry::mpi>, &meet_MPI_Neighbor_alltoall<Entry::pmpi>);
-  wrap(functions, 341, &meet_MPI_Neighbor_alltoall_c<Entry::mpi>, &meet_MPI_Neighbor_alltoall_c<Entry::pmpi>);
-  wrap(functions, 344, &meet_MPI_Neighbor_alltoallv<Entry::mpi>, &meet_MPI_Neighbor_alltoallv<Entry::pmpi>);
-  wrap(functions, 345, &meet_MPI_Neighbor_alltoallv_c<Entry::mpi>, &meet_MPI_Neighbor_alltoallv_c<Entry::pmpi>);
-  wrap(functions, 348, &meet_MPI_Neighbor_alltoallw<Entry::mpi>, &meet_MPI_Neighbor_alltoallw<Entry::pmpi>);
-  wrap(functions, 349, &meet_MPI_Neighbor_alltoallw_c<Entry::mpi>, &meet_MPI_Neighbor_alltoallw_c<Entry::pmpi>);
-  wrap(functions, 383, &meet_MPI_Reduce<Entry::mpi>, &meet_MPI_Reduce<Entry::pmpi>);
-  wrap(functions, 384, &meet_MPI_Reduce_c<Entry::mpi>, &meet_MPI_Reduce_c<Entry::pmpi>);
-  wrap(functions, 389, &meet_MPI_Reduce_scatter<Entry::mpi>, &meet_MPI_Reduce_scatter<Entry::pmpi>);
-  wrap(functions, 390, &meet_MPI_Reduce_scatter_c<Entry::mpi>, &meet_MPI_Reduce_scatter_c<Entry::pmpi>);
-  wrap(functions, 391, &meet_MPI_Reduce_scatter_block<Entry::mpi>, &meet_MPI_Reduce_scatter_block<Entry::pmpi>);
-  wrap(functions, 392, &meet_MPI_Reduce_scatter_block_c<Entry::mpi>, &meet_MPI_Reduce_scatter_block_c<Entry::pmpi>);
-  wrap(functions, 417, &meet_MPI_Scan<Entry::mpi>, &meet_MPI_Scan<Entry::pmpi>);
-  wrap(functions, 418, &meet_MPI_Scan_c<Entry::mpi>, &meet_MPI_Scan_c<Entry::pmpi>);
-  wrap(functions, 421, &meet_MPI_Scatter<Entry::mpi>, &meet_MPI_Scatter<Entry::pmpi>);
-  wrap(functions, 422, &meet_MPI_Scatter_c<Entry::mpi>, &meet_MPI_Scatter_c<Entry::pmpi>);
-  wrap(functions, 425, &meet_MPI_Scatterv<Entry::mpi>, &meet_MPI_Scatterv<Entry::pmpi>);
-  wrap(functions, 426, &meet_MPI_Scatterv_c<Entry::mpi>, &meet_MPI_Scatterv_c<Entry::pmpi>);
+  wrap(functions, 6, &with_barrier_MPI_Allgather<Entry::mpi>, &with_barrier_MPI_Allgather<Entry::pmpi>);
+  wrap(functions, 7, &with_barrier_MPI_Allgather_c<Entry::mpi>, &with_barrier_MPI_Allgather_c<Entry::pmpi>);
+  wrap(functions, 10, &with_barrier_MPI_Allgatherv<Entry::mpi>, &with_barrier_MPI_Allgatherv<Entry::pmpi>);
+  wrap(functions, 11, &with_barrier_MPI_Allgatherv_c<Entry::mpi>, &with_barrier_MPI_Allgatherv_c<Entry::pmpi>);
+  wrap(functions, 15, &with_barrier_MPI_Allreduce<Entry::mpi>, &with_barrier_MPI_Allreduce<Entry::pmpi>);
+  wrap(functions, 16, &with_barrier_MPI_Allreduce_c<Entry::mpi>, &with_barrier_MPI_Allreduce_c<Entry::pmpi>);
+  wrap(functions, 19, &with_barrier_MPI_Alltoall<Entry::mpi>, &with_barrier_MPI_Alltoall<Entry::pmpi>);
+  wrap(functions, 20, &with_barrier_MPI_Alltoall_c<Entry::mpi>, &with_barrier_MPI_Alltoall_c<Entry::pmpi>);
+  wrap(functions, 23, &with_barrier_MPI_Alltoallv<Entry::mpi>, &with_barrier_MPI_Alltoallv<Entry::pmpi>);
+  wrap(functions, 24, &with_barrier_MPI_Alltoallv_c<Entry::mpi>, &with_barrier_MPI_Alltoallv_c<Entry::pmpi>);
+  wrap(functions, 27, &with_barrier_MPI_Alltoallw<Entry::mpi>, &with_barrier_MPI_Alltoallw<Entry::pmpi>);
+  wrap(functions, 28, &with_barrier_MPI_Alltoallw_c<Entry::mpi>, &with_barrier_MPI_Alltoallw_c<Entry::pmpi>);
+  wrap(functions, 34, &with_barrier_MPI_Barrier<Entry::mpi>, &with_barrier_MPI_Barrier<Entry::pmpi>);
+  wrap(functions, 36, &with_barrier_MPI_Bcast<Entry::mpi>, &with_barrier_MPI_Bcast<Entry::pmpi>);
+  wrap(functions, 37, &with_barrier_MPI_Bcast_c<Entry::mpi>, &with_barrier_MPI_Bcast_c<Entry::pmpi>);
+  wrap(functions, 112, &with_barrier_MPI_Exscan<Entry::mpi>, &with_barrier_MPI_Exscan<Entry::pmpi>);
+  wrap(functions, 113, &with_barrier_MPI_Exscan_c<Entry::mpi>, &with_barrier_MPI_Exscan_c<Entry::pmpi>);
+  wrap(functions, 207, &with_barrier_MPI_Gather<Entry::mpi>, &with_barrier_MPI_Gather<Entry::pmpi>);
+  wrap(functions, 208, &with_barrier_MPI_Gather_c<Entry::mpi>, &with_barrier_MPI_Gather_c<Entry::pmpi>);
+  wrap(functions, 211, &with_barrier_MPI_Gatherv<Entry::mpi>, &with_barrier_MPI_Gatherv<Entry::pmpi>);
+  wrap(functions, 212, &with_barrier_MPI_Gatherv_c<Entry::mpi>, &with_barrier_MPI_Gatherv_c<Entry::pmpi>);
+  wrap(functions, 332, &with_barrier_MPI_Neighbor_allgather<Entry::mpi>, &with_barrier_MPI_Neighbor_allgather<Entry::pmpi>);
+  wrap(functions, 333, &with_barrier_MPI_Neighbor_allgather_c<Entry::mpi>, &with_barrier_MPI_Neighbor_allgather_c<Entry::pmpi>);
+  wrap(functions, 336, &with_barrier_MPI_Neighbor_allgatherv<Entry::mpi>, &with_barrier_MPI_Neighbor_allgatherv<Entry::pmpi>);
+  wrap(functions, 337, &with_barrier_MPI_Neighbor_allgatherv_c<Entry::mpi>, &with_barrier_MPI_Neighbor_allgatherv_c<Entry::pmpi>);
+  wrap(functions, 340, &with_barrier_MPI_Neighbor_alltoall<Entry::mpi>, &with_barrier_MPI_Neighbor_alltoall<Entry::pmpi>);
+  wrap(functions, 341, &with_barrier_MPI_Neighbor_alltoall_c<Entry::mpi>, &with_barrier_MPI_Neighbor_alltoall_c<Entry::pmpi>);
+  wrap(functions, 344, &with_barrier_MPI_Neighbor_alltoallv<Entry::mpi>, &with_barrier_MPI_Neighbor_alltoallv<Entry::pmpi>);
+  wrap(functions, 345, &with_barrier_MPI_Neighbor_alltoallv_c<Entry::mpi>, &with_barrier_MPI_Neighbor_alltoallv_c<Entry::pmpi>);
+  wrap(functions, 348, &with_barrier_MPI_Neighbor_alltoallw<Entry::mpi>, &with_barrier_MPI_Neighbor_alltoallw<Entry::pmpi>);
+  wrap(functions, 349, &with_barrier_MPI_Neighbor_alltoallw_c<Entry::mpi>, &with_barrier_MPI_Neighbor_alltoallw_c<Entry::pmpi>);
+  wrap(functions, 383, &with_barrier_MPI_Reduce<Entry::mpi>, &with_barrier_MPI_Reduce<Entry::pmpi>);
+  wrap(functions, 384, &with_barrier_MPI_Reduce_c<Entry::mpi>, &with_barrier_MPI_Reduce_c<Entry::pmpi>);
+  wrap(functions, 389, &with_barrier_MPI_Reduce_scatter<Entry::mpi>, &with_barrier_MPI_Reduce_scatter<Entry::pmpi>);
+  wrap(functions, 390, &with_barrier_MPI_Reduce_scatter_c<Entry::mpi>, &with_barrier_MPI_Reduce_scatter_c<Entry::pmpi>);
+  wrap(functions, 391, &with_barrier_MPI_Reduce_scatter_block<Entry::mpi>, &with_barrier_MPI_Reduce_scatter_block<Entry::pmpi>);
+  wrap(functions, 392, &with_barrier_MPI_Reduce_scatter_block_c<Entry::mpi>, &with_barrier_MPI_Reduce_scatter_block_c<Entry::pmpi>);
+  wrap(functions, 417, &with_barrier_MPI_Scan<Entry::mpi>, &with_barrier_MPI_Scan<Entry::pmpi>);
+  wrap(functions, 418, &with_barrier_MPI_Scan_c<Entry::mpi>, &with_barrier_MPI_Scan_c<Entry::pmpi>);
+  wrap(functions, 421, &with_barrier_MPI_Scatter<Entry::mpi>, &with_barrier_MPI_Scatter<Entry::pmpi>);
+  wrap(functions, 422, &with_barrier_MPI_Scatter_c<Entry::mpi>, &with_barrier_MPI_Scatter_c<Entry::pmpi>);
+  wrap(functions, 425, &with_barrier_MPI_Scatterv<Entry::mpi>, &with_barrier_MPI_Scatterv<Entry::pmpi>);
+  wrap(functions, 426, &with_barrier_MPI_Scatterv_c<Entry::mpi>, &with_barrier_MPI_Scatterv_c<Entry::pmpi>);
 }
 
 }  // namespace commlens

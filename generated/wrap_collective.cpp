@@ -16,7 +16,7 @@ COMMLENS_APART int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Da
   Call call(op::MPI_Allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -29,7 +29,7 @@ COMMLENS_APART int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Da
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -51,7 +51,7 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   Call call(op::MPI_Allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -64,7 +64,7 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -76,13 +76,13 @@ int wrap_MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sen
   Call call(op::MPI_Allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -93,13 +93,13 @@ int wrap_MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   Call call(op::MPI_Allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -116,7 +116,7 @@ int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -133,7 +133,7 @@ int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -149,7 +149,7 @@ int wrap_MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype se
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -165,7 +165,7 @@ int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -176,7 +176,7 @@ COMMLENS_APART int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int co
   Call call(op::MPI_Allreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -189,7 +189,7 @@ COMMLENS_APART int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int co
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -211,7 +211,7 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   Call call(op::MPI_Allreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -224,7 +224,7 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -236,13 +236,13 @@ int wrap_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_D
   Call call(op::MPI_Allreduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -253,13 +253,13 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   Call call(op::MPI_Allreduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -270,7 +270,7 @@ COMMLENS_APART int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Dat
   Call call(op::MPI_Alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -283,7 +283,7 @@ COMMLENS_APART int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Dat
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -305,7 +305,7 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   Call call(op::MPI_Alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -318,7 +318,7 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -330,13 +330,13 @@ int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype send
   Call call(op::MPI_Alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -347,13 +347,13 @@ int wrap_MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datat
   Call call(op::MPI_Alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -370,7 +370,7 @@ int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sd
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -387,7 +387,7 @@ int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -403,7 +403,7 @@ int wrap_MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const i
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -419,7 +419,7 @@ int wrap_MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -436,7 +436,7 @@ int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sd
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -453,7 +453,7 @@ int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -469,7 +469,7 @@ int wrap_MPI_Alltoallw_init(const void* sendbuf, const int sendcounts[], const i
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -485,7 +485,7 @@ int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -496,7 +496,7 @@ COMMLENS_APART int wrap_MPI_Barrier(MPI_Comm comm) {
   Call call(op::MPI_Barrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -509,7 +509,7 @@ COMMLENS_APART int wrap_MPI_Barrier(MPI_Comm comm) {
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -531,13 +531,13 @@ int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   Call call(op::MPI_Barrier_init, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -548,7 +548,7 @@ COMMLENS_APART int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype
   Call call(op::MPI_Bcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -561,7 +561,7 @@ COMMLENS_APART int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -583,7 +583,7 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   Call call(op::MPI_Bcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -596,7 +596,7 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -608,13 +608,13 @@ int wrap_MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root
   Call call(op::MPI_Bcast_init, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -625,13 +625,13 @@ int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, 
   Call call(op::MPI_Bcast_init, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -642,7 +642,7 @@ COMMLENS_APART int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count
   Call call(op::MPI_Exscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -655,7 +655,7 @@ COMMLENS_APART int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -677,7 +677,7 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   Call call(op::MPI_Exscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -690,7 +690,7 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -702,13 +702,13 @@ int wrap_MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   Call call(op::MPI_Exscan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -719,13 +719,13 @@ int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   Call call(op::MPI_Exscan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -736,7 +736,7 @@ COMMLENS_APART int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datat
   Call call(op::MPI_Gather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -749,7 +749,7 @@ COMMLENS_APART int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datat
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -771,7 +771,7 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   Call call(op::MPI_Gather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -784,7 +784,7 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -796,13 +796,13 @@ int wrap_MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendty
   Call call(op::MPI_Gather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -813,13 +813,13 @@ int wrap_MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   Call call(op::MPI_Gather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -836,7 +836,7 @@ int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -853,7 +853,7 @@ int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -869,7 +869,7 @@ int wrap_MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -885,7 +885,7 @@ int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -896,7 +896,7 @@ COMMLENS_APART int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_D
   Call call(op::MPI_Iallgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -909,7 +909,7 @@ COMMLENS_APART int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_D
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -934,7 +934,7 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   Call call(op::MPI_Iallgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -947,7 +947,7 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -965,7 +965,7 @@ int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendty
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -982,7 +982,7 @@ int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -994,7 +994,7 @@ COMMLENS_APART int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int c
   Call call(op::MPI_Iallreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1007,7 +1007,7 @@ COMMLENS_APART int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int c
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1032,7 +1032,7 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   Call call(op::MPI_Iallreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1045,7 +1045,7 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1058,7 +1058,7 @@ COMMLENS_APART int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Da
   Call call(op::MPI_Ialltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1071,7 +1071,7 @@ COMMLENS_APART int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Da
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1096,7 +1096,7 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   Call call(op::MPI_Ialltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1109,7 +1109,7 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1127,7 +1127,7 @@ int wrap_MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int s
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1144,7 +1144,7 @@ int wrap_MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], con
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1161,7 +1161,7 @@ int wrap_MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int s
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1178,7 +1178,7 @@ int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], con
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1190,7 +1190,7 @@ COMMLENS_APART int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   Call call(op::MPI_Ibarrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1203,7 +1203,7 @@ COMMLENS_APART int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1228,7 +1228,7 @@ COMMLENS_APART int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatyp
   Call call(op::MPI_Ibcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1241,7 +1241,7 @@ COMMLENS_APART int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatyp
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1266,7 +1266,7 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   Call call(op::MPI_Ibcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1279,7 +1279,7 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1292,7 +1292,7 @@ COMMLENS_APART int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int coun
   Call call(op::MPI_Iexscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1305,7 +1305,7 @@ COMMLENS_APART int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int coun
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1330,7 +1330,7 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   Call call(op::MPI_Iexscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1343,7 +1343,7 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1356,7 +1356,7 @@ COMMLENS_APART int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Data
   Call call(op::MPI_Igather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1369,7 +1369,7 @@ COMMLENS_APART int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Data
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1394,7 +1394,7 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   Call call(op::MPI_Igather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1407,7 +1407,7 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1425,7 +1425,7 @@ int wrap_MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1442,7 +1442,7 @@ int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1454,7 +1454,7 @@ COMMLENS_APART int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int coun
   Call call(op::MPI_Ireduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1467,7 +1467,7 @@ COMMLENS_APART int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int coun
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1492,7 +1492,7 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   Call call(op::MPI_Ireduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1505,7 +1505,7 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1523,7 +1523,7 @@ int wrap_MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvc
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1540,7 +1540,7 @@ int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Cou
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1552,7 +1552,7 @@ COMMLENS_APART int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* rec
   Call call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1565,7 +1565,7 @@ COMMLENS_APART int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* rec
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1590,7 +1590,7 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   Call call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1603,7 +1603,7 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1616,7 +1616,7 @@ COMMLENS_APART int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count,
   Call call(op::MPI_Iscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1629,7 +1629,7 @@ COMMLENS_APART int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count,
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1654,7 +1654,7 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   Call call(op::MPI_Iscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1667,7 +1667,7 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1680,7 +1680,7 @@ COMMLENS_APART int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Dat
   Call call(op::MPI_Iscatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1693,7 +1693,7 @@ COMMLENS_APART int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Dat
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1718,7 +1718,7 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   Call call(op::MPI_Iscatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1731,7 +1731,7 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::operation>(cell, volume);
@@ -1749,7 +1749,7 @@ int wrap_MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int di
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1766,7 +1766,7 @@ int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -1778,7 +1778,7 @@ COMMLENS_APART int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count
   Call call(op::MPI_Reduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1791,7 +1791,7 @@ COMMLENS_APART int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -1813,7 +1813,7 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   Call call(op::MPI_Reduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1826,7 +1826,7 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -1838,13 +1838,13 @@ int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   Call call(op::MPI_Reduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1855,13 +1855,13 @@ int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   Call call(op::MPI_Reduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1878,7 +1878,7 @@ int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvco
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -1895,7 +1895,7 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -1906,7 +1906,7 @@ COMMLENS_APART int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recv
   Call call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1919,7 +1919,7 @@ COMMLENS_APART int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recv
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -1941,7 +1941,7 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   Call call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -1954,7 +1954,7 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -1966,13 +1966,13 @@ int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int r
   Call call(op::MPI_Reduce_scatter_block_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1983,13 +1983,13 @@ int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI
   Call call(op::MPI_Reduce_scatter_block_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2005,7 +2005,7 @@ int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int r
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2021,7 +2021,7 @@ int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2032,7 +2032,7 @@ COMMLENS_APART int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, 
   Call call(op::MPI_Scan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -2045,7 +2045,7 @@ COMMLENS_APART int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -2067,7 +2067,7 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   Call call(op::MPI_Scan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -2080,7 +2080,7 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -2092,13 +2092,13 @@ int wrap_MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   Call call(op::MPI_Scan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2109,13 +2109,13 @@ int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   Call call(op::MPI_Scan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2126,7 +2126,7 @@ COMMLENS_APART int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Data
   Call call(op::MPI_Scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -2139,7 +2139,7 @@ COMMLENS_APART int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Data
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -2161,7 +2161,7 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   Call call(op::MPI_Scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
@@ -2174,7 +2174,7 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::sampled>(cell, volume);
   return rc;
@@ -2186,13 +2186,13 @@ int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   Call call(op::MPI_Scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2203,13 +2203,13 @@ int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   Call call(op::MPI_Scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2226,7 +2226,7 @@ int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int dis
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -2243,7 +2243,7 @@ int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -2259,7 +2259,7 @@ int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const in
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -2275,7 +2275,7 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }

@@ -16,13 +16,13 @@ int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatyp
   Call call(op::MPI_Ineighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -34,13 +34,13 @@ int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI
   Call call(op::MPI_Ineighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -57,7 +57,7 @@ int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Dataty
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -74,7 +74,7 @@ int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MP
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -86,13 +86,13 @@ int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype
   Call call(op::MPI_Ineighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -104,13 +104,13 @@ int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
   Call call(op::MPI_Ineighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -127,7 +127,7 @@ int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], co
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -144,7 +144,7 @@ int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcoun
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -161,7 +161,7 @@ int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[], co
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -178,7 +178,7 @@ int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcoun
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
-  call.begin_in(comm_view, volume, rc, false);
+  call.find_operations(comm_view, volume, rc, false);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
   return rc;
@@ -190,14 +190,14 @@ int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype
   Call call(op::MPI_Neighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -208,14 +208,14 @@ int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   Call call(op::MPI_Neighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -226,13 +226,13 @@ int wrap_MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Dat
   Call call(op::MPI_Neighbor_allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -243,13 +243,13 @@ int wrap_MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
   Call call(op::MPI_Neighbor_allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -266,7 +266,7 @@ int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -283,7 +283,7 @@ int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -299,7 +299,7 @@ int wrap_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Da
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -315,7 +315,7 @@ int wrap_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -326,14 +326,14 @@ int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   Call call(op::MPI_Neighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -344,14 +344,14 @@ int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   Call call(op::MPI_Neighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -362,13 +362,13 @@ int wrap_MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Data
   Call call(op::MPI_Neighbor_alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -379,13 +379,13 @@ int wrap_MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, 
   Call call(op::MPI_Neighbor_alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
-  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
+  call.compute_bin_ahead(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -402,7 +402,7 @@ int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], con
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -419,7 +419,7 @@ int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcount
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -435,7 +435,7 @@ int wrap_MPI_Neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[]
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -451,7 +451,7 @@ int wrap_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count send
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -468,7 +468,7 @@ int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], con
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -485,7 +485,7 @@ int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcount
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.collective(comm_view, volume);
   return rc;
 }
@@ -501,7 +501,7 @@ int wrap_MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[]
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -517,7 +517,7 @@ int wrap_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count send
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
-  call.begin_in(comm_view, volume, rc, true);
+  call.find_operations(comm_view, volume, rc, true);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }

@@ -769,7 +769,7 @@ COMMLENS_APART int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.fence(comm_view);
   Cell& cell = call.record(comm_view, volume);
-  call.meet(comm_view, volume, rc);
+  call.count_in_stratum(comm_view, volume, rc);
   call.one_sided(comm_view, volume);
   call.cache<CachedCall::sampled>(cell, volume);
   return rc;

@@ -19,13 +19,13 @@ void* behind_barriers[2 * slot_count];
 
 namespace {
 
-// The outermost call of this thread that has met: a frame and when it began.  A call that an exception or longjmp has
-// left is thus over.
-struct Met {
+// The outermost call for which this thread last waited in a barrier: its frame, and when it began.  The latter tells it
+// from a call that an exception or longjmp has left.
+struct LastBarrier {
   const char* frame;
   Ticks since;
 };
-thread_local Met met{};
+thread_local LastBarrier last_barrier{};
 
 struct Functions {
   decltype(&PMPI_Barrier) barrier = library<decltype(&PMPI_Barrier)>("PMPI_Barrier");
@@ -98,12 +98,12 @@ bool wait_for_all(MPI_Comm comm) noexcept try {
 
 }  // namespace
 
-void meet(Op op, MPI_Comm comm) noexcept {
+void wait_in_barrier(Op op, MPI_Comm comm) noexcept {
   const Thread& thread = this_thread();
   const CurrentCall& call = thread.current;
   if (thread.outermost == nullptr || call.op != op) return;
-  if (met.frame == thread.outermost && met.since == call.since) return;
-  met = {thread.outermost, call.since};
+  if (last_barrier.frame == thread.outermost && last_barrier.since == call.since) return;
+  last_barrier = {thread.outermost, call.since};
   const bool has_world = comms.find(bits(api.comm_world)) != nullptr;  // not with sessions only
   if (comm != api.comm_null && has_world && functions().are_here() && !wait_for_all(comm))
     say("no memory for a barrier (COMMLENS_WAITING=barrier): the other ranks may wait for ever");

@@ -25,7 +25,7 @@ inline auto behind_barrier(R (*)(A...), Entry entry, int slot) noexcept -> R (*)
 // Waits until all members of the communicator have called the collective, in a communicator of our own with the same
 // members.  Does nothing in a call inside another MPI call, for intercommunicators, and if a member is not in
 // MPI_COMM_WORLD.  All ranks must do so, or those that do wait for ever.
-void meet(Op op, MPI_Comm comm) noexcept;
+void wait_in_barrier(Op op, MPI_Comm comm) noexcept;
 
 // Frees our communicator for one that the application is about to free.  Collective.
 void free_barrier(MPI_Comm comm) noexcept;

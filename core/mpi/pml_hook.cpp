@@ -457,7 +457,7 @@ bool is_bypassed() {
 }
 
 // Learns the datatypes that most programs use, so that they are known before the first collective with them
-// (Call::foresee).
+// (Call::compute_bin_ahead).
 void learn_datatypes() noexcept {
   for (const char* const name : {"ompi_mpi_byte",          "ompi_mpi_char",          "ompi_mpi_signed_char",
                                  "ompi_mpi_unsigned_char", "ompi_mpi_short",         "ompi_mpi_unsigned_short",

@@ -277,7 +277,7 @@ class Call {
   // Computes the size bin of a collective for its internal messages.  Runs before MPI is called, so it may only use
   // arguments that are known to be valid.  The volume that is measured after the call has the same bin.
   template <class Measure>
-  COMMLENS_IN_REGISTERS void foresee(MPI_Comm comm, Measure measure) noexcept {
+  COMMLENS_IN_REGISTERS void compute_bin_ahead(MPI_Comm comm, Measure measure) noexcept {
 #if defined(OPEN_MPI)
     if (__builtin_expect(!matrix_choice.inside, 1)) return;
     const void* const known = comms.find(bits(comm));
@@ -427,7 +427,7 @@ class Call {
   // Counts a blocking collective among those of its stratum, and samples it if it is its turn.  Call it after the call
   // was counted.  The size bin of a call that failed is unknown, so the stratum is, too: this process stops sampling
   // the communicator, and the profile leaves out what the other members sample.
-  COMMLENS_IN_REGISTERS void meet(const CommView& comm, const Volume& v, int rc) noexcept {
+  COMMLENS_IN_REGISTERS void count_in_stratum(const CommView& comm, const Volume& v, int rc) noexcept {
     if (!comm.is_sampled) return;
     if (__builtin_expect(rc != MPI_SUCCESS, 0)) return stop_sampling(comm);
     const Key key = stratum_key(comm.index, op_, v.bin);
@@ -445,7 +445,8 @@ class Call {
   }
 
   // Determines the operations to which a collective that does not block belongs.  Call it before record_request().
-  COMMLENS_IN_REGISTERS void begin_in(const CommView& comm, const Volume& v, int rc, bool is_persistent) noexcept {
+  COMMLENS_IN_REGISTERS void find_operations(const CommView& comm, const Volume& v, int rc,
+                                             bool is_persistent) noexcept {
     if (!comm.is_sampled) return;
     if (__builtin_expect(rc != MPI_SUCCESS, 0)) return stop_operations(comm.index);
     operation_.channel = operations_of(comm, op_, v.bin, is_persistent);
