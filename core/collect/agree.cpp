@@ -16,9 +16,9 @@ struct Offer {
 enum class Answer : char { is_the_same, tell, no_memory };
 
 // Merges the dictionary of a child into this one.
-Passed take_in(Group& group, int child, Dictionary& dictionary) {
+TransferResult take_in(Group& group, int child, Dictionary& dictionary) {
   Offer offer;
-  if (!group.receive(child, &offer, sizeof offer)) return Passed::broken;
+  if (!group.receive(child, &offer, sizeof offer)) return TransferResult::broken;
   Answer answer = offer.has_memory != 0 ? Answer::tell : Answer::no_memory;
   std::vector<Identity> identities;
   try {
@@ -30,10 +30,10 @@ Passed take_in(Group& group, int child, Dictionary& dictionary) {
   } catch (const std::bad_alloc&) {
     answer = Answer::no_memory;
   }
-  if (!group.send(child, &answer, sizeof answer)) return Passed::broken;
-  if (answer != Answer::tell) return answer == Answer::is_the_same ? Passed::yes : Passed::no_memory;
+  if (!group.send(child, &answer, sizeof answer)) return TransferResult::broken;
+  if (answer != Answer::tell) return answer == Answer::is_the_same ? TransferResult::yes : TransferResult::no_memory;
 
-  if (!group.receive(child, identities.data(), identities.size() * sizeof(Identity))) return Passed::broken;
+  if (!group.receive(child, identities.data(), identities.size() * sizeof(Identity))) return TransferResult::broken;
   std::vector<char> bytes;
   bool is_new = true;  // the child has entries that are missing here
   try {
@@ -42,17 +42,17 @@ Passed take_in(Group& group, int child, Dictionary& dictionary) {
   } catch (const std::bad_alloc&) {
     bytes.clear();
   }
-  if (const Passed passed = put(group, child, bytes); passed != Passed::yes) return passed;
-  if (const Passed passed = take(group, child, bytes); passed != Passed::yes) return passed;
-  if (is_new && bytes.empty()) return Passed::no_memory;  // on this process or on the child
+  if (const TransferResult passed = put(group, child, bytes); passed != TransferResult::yes) return passed;
+  if (const TransferResult passed = take(group, child, bytes); passed != TransferResult::yes) return passed;
+  if (is_new && bytes.empty()) return TransferResult::no_memory;  // on this process or on the child
   try {
-    return dictionary.add_entries(bytes, offer.block) ? Passed::yes : Passed::no_memory;
+    return dictionary.add_entries(bytes, offer.block) ? TransferResult::yes : TransferResult::no_memory;
   } catch (const std::bad_alloc&) {
-    return Passed::no_memory;
+    return TransferResult::no_memory;
   }
 }
 
-Passed give(Group& group, int parent, const Dictionary& dictionary, bool has_memory) {
+TransferResult give(Group& group, int parent, const Dictionary& dictionary, bool has_memory) {
   Offer offer{{}, dictionary.block(), 0};
   std::vector<Identity> identities;
   try {
@@ -64,11 +64,11 @@ Passed give(Group& group, int parent, const Dictionary& dictionary, bool has_mem
   }
   Answer answer{};
   if (!group.send(parent, &offer, sizeof offer) || !group.receive(parent, &answer, sizeof answer))
-    return Passed::broken;
-  if (answer != Answer::tell) return answer == Answer::is_the_same ? Passed::yes : Passed::no_memory;
+    return TransferResult::broken;
+  if (answer != Answer::tell) return answer == Answer::is_the_same ? TransferResult::yes : TransferResult::no_memory;
   std::vector<char> bytes;
-  if (!group.send(parent, identities.data(), identities.size() * sizeof(Identity))) return Passed::broken;
-  if (const Passed passed = take(group, parent, bytes); passed != Passed::yes) return passed;
+  if (!group.send(parent, identities.data(), identities.size() * sizeof(Identity))) return TransferResult::broken;
+  if (const TransferResult passed = take(group, parent, bytes); passed != TransferResult::yes) return passed;
   try {
     bytes = dictionary.entries(bytes);
   } catch (const std::bad_alloc&) {
@@ -79,20 +79,20 @@ Passed give(Group& group, int parent, const Dictionary& dictionary, bool has_mem
 
 }  // namespace
 
-Agreed agree(Group& group, Dictionary& dictionary) {
+AgreementResult agree(Group& group, Dictionary& dictionary) {
   const Tree tree = tree_of(group);
   bool has_memory = true;
   for (const int child : tree.children) {
-    const Passed passed = take_in(group, child, dictionary);
-    if (passed == Passed::broken) return Agreed::broken;
-    has_memory = has_memory && passed == Passed::yes;
+    const TransferResult passed = take_in(group, child, dictionary);
+    if (passed == TransferResult::broken) return AgreementResult::broken;
+    has_memory = has_memory && passed == TransferResult::yes;
   }
   if (tree.parent >= 0) {
-    const Passed passed = give(group, tree.parent, dictionary, has_memory);
-    if (passed == Passed::broken) return Agreed::broken;
-    has_memory = passed == Passed::yes;
+    const TransferResult passed = give(group, tree.parent, dictionary, has_memory);
+    if (passed == TransferResult::broken) return AgreementResult::broken;
+    has_memory = passed == TransferResult::yes;
   }
-  return has_memory ? Agreed::yes : Agreed::no_memory;
+  return has_memory ? AgreementResult::yes : AgreementResult::no_memory;
 }
 
 }  // namespace commlens

@@ -11,7 +11,7 @@ namespace commlens {
 //
 // The processes merge along a binomial tree.  A child whose dictionary equals that of its parent sends 40 bytes.
 // Otherwise the child sends 8 bytes per entry, the entry's identity, and then the entries that the parent asks for.
-enum class Agreed { yes, no_memory, broken };  // no_memory: on some process
-Agreed agree(Group& group, Dictionary& dictionary);
+enum class AgreementResult { yes, no_memory, broken };  // no_memory: on some process
+AgreementResult agree(Group& group, Dictionary& dictionary);
 
 }  // namespace commlens

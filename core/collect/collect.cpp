@@ -95,13 +95,13 @@ Values values_of(const Group& group, Contribution& own, bool has_room) {
 }
 
 // Collective: replaces the values of this rank by those of all.  no: the ranks cannot send messages.
-AtOnce fold_all(Group& group, Values& values) {
+CollectiveResult fold_all(Group& group, Values& values) {
   const char* all = nullptr;
-  const AtOnce exchanged = group.exchange(values.data(), sizeof values, all);
-  if (exchanged == AtOnce::broken) return AtOnce::broken;
-  if (exchanged == AtOnce::no) {
-    if (!group.connect()) return AtOnce::no;
-    return everywhere(group, values, fold) ? AtOnce::yes : AtOnce::broken;
+  const CollectiveResult exchanged = group.exchange(values.data(), sizeof values, all);
+  if (exchanged == CollectiveResult::broken) return CollectiveResult::broken;
+  if (exchanged == CollectiveResult::no) {
+    if (!group.connect()) return CollectiveResult::no;
+    return everywhere(group, values, fold) ? CollectiveResult::yes : CollectiveResult::broken;
   }
   for (int rank = 0; rank < group.size(); ++rank) {
     Values one;
@@ -112,7 +112,7 @@ AtOnce fold_all(Group& group, Values& values) {
       fold(values, one);
     }
   }
-  return AtOnce::yes;
+  return CollectiveResult::yes;
 }
 
 // Returns the outline from the values of all ranks, and takes from them what the package of this rank contains.
@@ -149,11 +149,11 @@ std::vector<char> package(const Group& group, Contribution& own, const Outline& 
 
 // Gives the package to the aggregator of the block and waits until it is stored.
 Collected hand_over(Group& group, int leader, std::vector<char> package) {
-  const Passed passed = put(group, leader, package);
+  const TransferResult passed = put(group, leader, package);
   package = {};
   char answer = 0;
-  if (passed == Passed::broken || !group.receive(leader, &answer, 1)) return Collected::not_stored;
-  return passed == Passed::yes && answer != 0 ? Collected::stored : Collected::not_stored;
+  if (passed == TransferResult::broken || !group.receive(leader, &answer, 1)) return Collected::not_stored;
+  return passed == TransferResult::yes && answer != 0 ? Collected::stored : Collected::not_stored;
 }
 
 bool add_to(Profile& profile, std::string_view package) {
@@ -170,9 +170,9 @@ bool gather(Group& group, int end, std::vector<char> own, Profile& profile, bool
   own = {};
   std::vector<char> bytes;
   for (int rank = group.rank() + 1; rank < end; ++rank) {
-    const Passed passed = take(group, rank, bytes);
-    if (passed == Passed::broken) return false;
-    complete = passed == Passed::yes && add_to(profile, {bytes.data(), bytes.size()}) && complete;
+    const TransferResult passed = take(group, rank, bytes);
+    if (passed == TransferResult::broken) return false;
+    complete = passed == TransferResult::yes && add_to(profile, {bytes.data(), bytes.size()}) && complete;
   }
   return true;
 }
@@ -233,9 +233,9 @@ Collected collect_together(Group& group, Contribution own) {
   }
   Values values = values_of(group, own, parts.has_value());
   switch (fold_all(group, values)) {
-    case AtOnce::yes: break;
-    case AtOnce::no: return Collected::no_messages;
-    case AtOnce::broken: return Collected::not_begun;
+    case CollectiveResult::yes: break;
+    case CollectiveResult::no: return Collected::no_messages;
+    case CollectiveResult::broken: return Collected::not_begun;
   }
   const Outline plan = outline(group, own, values);
   if (plan.in_session) return Collected::too_early;
@@ -249,9 +249,9 @@ Collected collect_together(Group& group, Contribution own) {
   phases.clock = own.clock;
   const int block = block_size(group.size(), plan.aggregators, plan.rows);
   if (!plan.summary && block >= group.size()) {
-    const AtOnce gathered = group.gather(bytes);
-    if (gathered == AtOnce::broken) return Collected::not_stored;
-    if (gathered == AtOnce::yes) return write_gathered(group, own.destination, parts->profile, phases);
+    const CollectiveResult gathered = group.gather(bytes);
+    if (gathered == CollectiveResult::broken) return Collected::not_stored;
+    if (gathered == CollectiveResult::yes) return write_gathered(group, own.destination, parts->profile, phases);
   }
   if (!group.connect()) return Collected::no_messages;
   if (plan.summary) {

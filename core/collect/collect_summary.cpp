@@ -20,10 +20,10 @@ bool sum_up(Group& group, Summary& summary, bool& complete) {
   const Tree tree = tree_of(group);
   std::vector<char> bytes;
   for (const int child : tree.children) {
-    const Passed passed = take(group, child, bytes);
-    if (passed == Passed::broken) return false;
+    const TransferResult passed = take(group, child, bytes);
+    if (passed == TransferResult::broken) return false;
     try {
-      complete = passed == Passed::yes && summary.add(bytes) && complete;
+      complete = passed == TransferResult::yes && summary.add(bytes) && complete;
     } catch (const std::exception&) {
       complete = false;
     }
@@ -34,7 +34,7 @@ bool sum_up(Group& group, Summary& summary, bool& complete) {
   } catch (const std::exception&) {
     bytes.clear();
   }
-  return put(group, tree.parent, bytes) != Passed::broken;
+  return put(group, tree.parent, bytes) != TransferResult::broken;
 }
 
 // On rank 0, after all summaries were added: writes the profile.
@@ -83,8 +83,8 @@ bool collect_summary(Group& group, const Destination& destination, out::Phases p
   }
   own = {};
   // Ranks must agree on families before they add up the counters of a family.
-  const Agreed agreed = agree(group, of_all);
-  if (agreed == Agreed::broken) return false;
+  const AgreementResult agreed = agree(group, of_all);
+  if (agreed == AgreementResult::broken) return false;
   std::vector<char> settled;
   try {
     if (group.rank() == 0) settled = of_all.settled_sites();
@@ -102,7 +102,7 @@ bool collect_summary(Group& group, const Destination& destination, out::Phases p
   phases.gathered = phases.clock();
   profile.dictionary = std::move(of_all);
 
-  std::uint64_t is_whole = complete && agreed == Agreed::yes ? 1 : 0;
+  std::uint64_t is_whole = complete && agreed == AgreementResult::yes ? 1 : 0;
   std::array<std::uint64_t, 1> all{is_whole};
   const auto least = [](auto& sum, const auto& one) { sum[0] = std::min(sum[0], one[0]); };
   if (!everywhere(group, all, least)) return false;

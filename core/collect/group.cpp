@@ -6,22 +6,22 @@
 
 namespace commlens {
 
-AtOnce Group::exchange(const void*, std::size_t, const char*&) { return AtOnce::no; }
-AtOnce Group::gather(std::vector<char>&) { return AtOnce::no; }
+CollectiveResult Group::exchange(const void*, std::size_t, const char*&) { return CollectiveResult::no; }
+CollectiveResult Group::gather(std::vector<char>&) { return CollectiveResult::no; }
 std::string_view Group::gathered(int) const { return {}; }
 bool Group::broadcast(char&) { return false; }
 
-Passed put(Group& group, int to, const std::vector<char>& bytes) {
+TransferResult put(Group& group, int to, const std::vector<char>& bytes) {
   const std::uint64_t size = bytes.size();
   char has_room = 0;
-  if (!group.send(to, &size, sizeof size) || !group.receive(to, &has_room, 1)) return Passed::broken;
-  if (has_room == 0) return Passed::no_memory;
-  return size == 0 || group.send(to, bytes.data(), bytes.size()) ? Passed::yes : Passed::broken;
+  if (!group.send(to, &size, sizeof size) || !group.receive(to, &has_room, 1)) return TransferResult::broken;
+  if (has_room == 0) return TransferResult::no_memory;
+  return size == 0 || group.send(to, bytes.data(), bytes.size()) ? TransferResult::yes : TransferResult::broken;
 }
 
-Passed take(Group& group, int from, std::vector<char>& bytes) {
+TransferResult take(Group& group, int from, std::vector<char>& bytes) {
   std::uint64_t size = 0;
-  if (!group.receive(from, &size, sizeof size)) return Passed::broken;
+  if (!group.receive(from, &size, sizeof size)) return TransferResult::broken;
   char has_room = 1;
   try {
     bytes.resize(size);
@@ -29,9 +29,9 @@ Passed take(Group& group, int from, std::vector<char>& bytes) {
     has_room = 0;
     bytes.clear();
   }
-  if (!group.send(from, &has_room, 1)) return Passed::broken;
-  if (has_room == 0) return Passed::no_memory;
-  return size == 0 || group.receive(from, bytes.data(), bytes.size()) ? Passed::yes : Passed::broken;
+  if (!group.send(from, &has_room, 1)) return TransferResult::broken;
+  if (has_room == 0) return TransferResult::no_memory;
+  return size == 0 || group.receive(from, bytes.data(), bytes.size()) ? TransferResult::yes : TransferResult::broken;
 }
 
 Tree tree_of(const Group& group) {
@@ -62,9 +62,9 @@ bool reduce(Group& group, void* bytes, void* others, std::size_t size, const std
 
 bool from_root(Group& group, std::vector<char>& bytes) {
   const Tree tree = tree_of(group);
-  if (tree.parent >= 0 && take(group, tree.parent, bytes) == Passed::broken) return false;
+  if (tree.parent >= 0 && take(group, tree.parent, bytes) == TransferResult::broken) return false;
   return std::all_of(tree.children.rbegin(), tree.children.rend(),
-                     [&](int child) { return put(group, child, bytes) != Passed::broken; });
+                     [&](int child) { return put(group, child, bytes) != TransferResult::broken; });
 }
 
 }  // namespace commlens

@@ -14,7 +14,7 @@
 namespace commlens {
 
 // The outcome of an operation of all processes.  no: these processes cannot do it; nothing has been sent.
-enum class AtOnce : char { yes, no, broken };
+enum class CollectiveResult : char { yes, no, broken };
 
 // The processes that collect one profile.  Messages between two of them arrive complete and in order, or not at all.
 // After a call that returned false, no process can rely on the others: the caller gives up collecting.
@@ -38,10 +38,10 @@ class Group {
   //
   // The first operation of all, and the only one in which a process may give up waiting for the others.  all: the bytes
   // of all processes in the order of their ranks.
-  virtual AtOnce exchange(const void* own, std::size_t size, const char*& all);
+  virtual CollectiveResult exchange(const void* own, std::size_t size, const char*& all);
   // Sends the bytes of all processes to rank 0, where gathered() returns them.  no: they are too many.  broken: `own`
   // may be empty now.
-  virtual AtOnce gather(std::vector<char>& own);
+  virtual CollectiveResult gather(std::vector<char>& own);
   virtual std::string_view gathered(int rank) const;
   // After gather(): sends the answer of rank 0 to all.
   virtual bool broadcast(char& answer);
@@ -65,11 +65,11 @@ class Leaders : public Group {
 };
 
 // The outcome of a message whose receiver may have no memory for it.
-enum class Passed : char { yes, no_memory, broken };
+enum class TransferResult : char { yes, no_memory, broken };
 
 // Send and receive bytes of any length.  Both ends get the same outcome.
-Passed put(Group& group, int to, const std::vector<char>& bytes);
-Passed take(Group& group, int from, std::vector<char>& bytes);
+TransferResult put(Group& group, int to, const std::vector<char>& bytes);
+TransferResult take(Group& group, int from, std::vector<char>& bytes);
 
 // The binomial tree with rank 0 as its root.  A subtree is a run of consecutive ranks, after those of its parent and of
 // the parent's earlier children.

@@ -20,16 +20,16 @@ bool to_root(Group& group, std::vector<char>& bytes, bool& complete) {
   const Tree tree = tree_of(group);
   std::vector<char> more;
   for (const int child : tree.children) {
-    const Passed passed = take(group, child, more);
-    if (passed == Passed::broken) return false;
+    const TransferResult passed = take(group, child, more);
+    if (passed == TransferResult::broken) return false;
     try {
       bytes.insert(bytes.end(), more.begin(), more.end());
     } catch (const std::bad_alloc&) {
       complete = false;
     }
-    complete = complete && passed == Passed::yes;
+    complete = complete && passed == TransferResult::yes;
   }
-  return tree.parent < 0 || put(group, tree.parent, bytes) != Passed::broken;
+  return tree.parent < 0 || put(group, tree.parent, bytes) != TransferResult::broken;
 }
 
 // Serialises what one aggregator contributes to the facts about the whole run.
@@ -165,10 +165,10 @@ bool write_index(const Destination& destination, const Orders& orders, const Pro
 }
 
 // On rank 0, after the dictionaries were merged: creates the directory and returns the orders for all aggregators.
-std::vector<char> make_orders(const Destination& destination, Agreed agreed, int ranks, const Profile& profile,
+std::vector<char> make_orders(const Destination& destination, AgreementResult agreed, int ranks, const Profile& profile,
                               const std::vector<char>& totals, Orders& orders) {
   try {
-    if (agreed == Agreed::no_memory || destination.name.empty()) throw std::bad_alloc();
+    if (agreed == AgreementResult::no_memory || destination.name.empty()) throw std::bad_alloc();
     orders.totals = totals_from(totals);
     orders.meta = out::with_totals(destination.meta, orders.totals, ranks);
     orders.catalogue = profile.dictionary.catalogue().packed();
@@ -197,7 +197,7 @@ bool sums_at_root(Group& group, std::vector<std::uint64_t>& values) {
   const Tree tree = tree_of(group);
   std::vector<char> bytes;
   for (const int child : tree.children) {
-    if (take(group, child, bytes) == Passed::broken) return false;
+    if (take(group, child, bytes) == TransferResult::broken) return false;
     WireReader in(bytes.data(), bytes.size());
     for (std::uint64_t& value : values) value += in.number();
   }
@@ -207,7 +207,7 @@ bool sums_at_root(Group& group, std::vector<std::uint64_t>& values) {
     for (const std::uint64_t value : values) out.number(value);
     bytes = out.bytes();
   });
-  return tree.parent < 0 || put(group, tree.parent, bytes) != Passed::broken;
+  return tree.parent < 0 || put(group, tree.parent, bytes) != TransferResult::broken;
 }
 
 // Collective: merges the data of all blocks at rank 0.  add: adds the data of another block to that of this one; write:
@@ -217,7 +217,7 @@ template <class Add, class Write>
 bool merge_blocks(Group& leaders, std::vector<char>& bytes, Add add, Write write) {
   const Tree tree = tree_of(leaders);
   for (const int child : tree.children) {
-    if (take(leaders, child, bytes) == Passed::broken) return false;
+    if (take(leaders, child, bytes) == TransferResult::broken) return false;
     has_memory_for([&] {
       WireReader in(bytes.data(), bytes.size());
       add(in);
@@ -229,7 +229,7 @@ bool merge_blocks(Group& leaders, std::vector<char>& bytes, Add add, Write write
     write(out);
     bytes = out.bytes();
   });
-  return tree.parent < 0 || put(leaders, tree.parent, bytes) != Passed::broken;
+  return tree.parent < 0 || put(leaders, tree.parent, bytes) != TransferResult::broken;
 }
 
 // Collective: relates the clocks of all machines and gives each rank the line of its own.  Returns false if
@@ -359,8 +359,8 @@ bool write_shards(Group& leaders, const Destination& destination, int ranks, Pro
   const bool is_root = leaders.rank() == 0;
   const Dictionary::Size own = profile.dictionary.size();
   // Agree.
-  const Agreed agreed = agree(leaders, profile.dictionary);
-  if (agreed == Agreed::broken) return false;
+  const AgreementResult agreed = agree(leaders, profile.dictionary);
+  if (agreed == AgreementResult::broken) return false;
   bool complete = true;
   std::vector<char> bytes;
   complete = has_memory_for([&] { bytes = written(out::Totals(profile)); });

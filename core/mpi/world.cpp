@@ -152,13 +152,13 @@ bool World::receive(int from, void* bytes, std::size_t size) {
 // since.  A rank that has given up does not begin the second one, which therefore completes on no rank.  So either all
 // ranks continue, or all give up.  This rank begins the second one immediately after the first: a rank with other work
 // in between could lose the others, which give up, and then wait for them.
-AtOnce World::arrive(const void* own, std::size_t size, const char*& all) {
+CollectiveResult World::arrive(const void* own, std::size_t size, const char*& all) {
   arrivals_ = all_are_present();
   waited_ = now() - begin_;  // the rest is our own cost
-  if (arrivals_ != Arrivals::all) return AtOnce::broken;
+  if (arrivals_ != Arrivals::all) return CollectiveResult::broken;
   if (!is_small() || size > most_values) {
     arrivals_ = all_are_present();
-    return arrivals_ == Arrivals::all ? AtOnce::no : AtOnce::broken;
+    return arrivals_ == Arrivals::all ? CollectiveResult::no : CollectiveResult::broken;
   }
   std::memcpy(buffers.own, own, size);
   MPI_Request request;
@@ -168,23 +168,23 @@ AtOnce World::arrive(const void* own, std::size_t size, const char*& all) {
                   ? completes_for_all(request)
                   : Arrivals::late;
   all = buffers.all;
-  return arrivals_ == Arrivals::all ? AtOnce::yes : AtOnce::broken;
+  return arrivals_ == Arrivals::all ? CollectiveResult::yes : CollectiveResult::broken;
 }
 
-AtOnce World::exchange(const void* own, std::size_t size, const char*& all) {
+CollectiveResult World::exchange(const void* own, std::size_t size, const char*& all) {
   if (job.size == 1) {
     all = static_cast<const char*>(own);
-    return AtOnce::yes;
+    return CollectiveResult::yes;
   }
   begin_ = now();
-  const AtOnce outcome = arrive(own, size, all);
-  if (outcome == AtOnce::broken) waited_ = now() - begin_;
+  const CollectiveResult outcome = arrive(own, size, all);
+  if (outcome == CollectiveResult::broken) waited_ = now() - begin_;
   return outcome;
 }
 
 // All ranks learn the sizes of all, and so decide in the same way.
-AtOnce World::gather(std::vector<char>& own) {
-  if (!is_small() || job.size == 1) return AtOnce::no;
+CollectiveResult World::gather(std::vector<char>& own) {
+  if (!is_small() || job.size == 1) return CollectiveResult::no;
   buffers.own_size = own.size();
   if (job.rank == 0) {
     room_.reset(new (std::nothrow) char[most_gathered]);
@@ -195,22 +195,22 @@ AtOnce World::gather(std::vector<char>& own) {
   if (api.Iallgather(&buffers.own_size, word, api.byte, buffers.sizes, word, api.byte, api.comm_world, &request) !=
           MPI_SUCCESS ||
       !completes(request))
-    return AtOnce::broken;
+    return CollectiveResult::broken;
   std::uint64_t sum = 0;
   for (int rank = 0; rank < job.size; ++rank) {
-    if (buffers.sizes[rank] > most_gathered - sum) return AtOnce::no;
+    if (buffers.sizes[rank] > most_gathered - sum) return CollectiveResult::no;
     buffers.counts[rank] = static_cast<int>(buffers.sizes[rank]);
     buffers.starts[rank] = static_cast<int>(sum);
     sum += buffers.sizes[rank];
   }
   if (api.Igatherv(own.data(), static_cast<int>(own.size()), api.byte, room_.get(), buffers.counts, buffers.starts,
                    api.byte, 0, api.comm_world, &request) != MPI_SUCCESS)
-    return AtOnce::broken;
-  if (completes(request)) return AtOnce::yes;
+    return CollectiveResult::broken;
+  if (completes(request)) return CollectiveResult::yes;
   // MPI may still read from and write to this memory, so it is never freed.
   static_cast<void>(room_.release());
   static_cast<void>(new (std::nothrow) std::vector<char>(std::move(own)));
-  return AtOnce::broken;
+  return CollectiveResult::broken;
 }
 
 std::string_view World::gathered(int rank) const {

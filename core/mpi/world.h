@@ -31,8 +31,8 @@ class World : public Group {
   bool connect() override;
   bool send(int to, const void* bytes, std::size_t size) override;
   bool receive(int from, void* bytes, std::size_t size) override;
-  AtOnce exchange(const void* own, std::size_t size, const char*& all) override;
-  AtOnce gather(std::vector<char>& own) override;
+  CollectiveResult exchange(const void* own, std::size_t size, const char*& all) override;
+  CollectiveResult gather(std::vector<char>& own) override;
   std::string_view gathered(int rank) const override;
   bool broadcast(char& answer) override;
   Ticks waited() const override { return waited_; }
@@ -42,7 +42,7 @@ class World : public Group {
 
  private:
   bool is_small() const;
-  AtOnce arrive(const void* own, std::size_t size, const char*& all);
+  CollectiveResult arrive(const void* own, std::size_t size, const char*& all);
 
   MPI_Comm own_comm_{};
   bool is_connected_ = false;

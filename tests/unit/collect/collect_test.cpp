@@ -228,7 +228,7 @@ TEST(dictionaries_that_are_the_same_send_no_entries) {
       Profile profile;
       const std::vector<char> own = packed(job.counted(member.rank(), records), 0, {});
       CHECK(profile.add(own.data(), own.size()));
-      CHECK(agree(member, profile.dictionary) == Agreed::yes);
+      CHECK(agree(member, profile.dictionary) == AgreementResult::yes);
       const std::lock_guard<std::mutex> lock(mutex);
       bytes += member.bytes_sent;
       if (member.rank() == 0) members = profile.dictionary.catalogue().comms.back().members;

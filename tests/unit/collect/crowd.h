@@ -71,15 +71,15 @@ class Crowd {
       return is_connected_ && member_.receive(from, bytes, size);
     }
     bool connect() override { return is_connected_ = can_connect; }
-    AtOnce exchange(const void* own, std::size_t size, const char*& all) override {
+    CollectiveResult exchange(const void* own, std::size_t size, const char*& all) override {
       all_.resize(size * static_cast<std::size_t>(this->size()));
       for (int to = 0; to < this->size(); ++to) member_.send(to, own, size);
       for (int from = 0; from < this->size(); ++from)
         member_.receive(from, all_.data() + static_cast<std::size_t>(from) * size, size);
       all = all_.data();
-      return AtOnce::yes;
+      return CollectiveResult::yes;
     }
-    AtOnce gather(std::vector<char>& own) override {
+    CollectiveResult gather(std::vector<char>& own) override {
       const std::uint64_t bytes = own.size();
       std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size()));
       std::uint64_t sum = 0;
@@ -89,13 +89,13 @@ class Crowd {
         member_.receive(from, &size, sizeof size);
         sum += size;
       }
-      if (sum > most_) return AtOnce::no;
+      if (sum > most_) return CollectiveResult::no;
       member_.send(0, own.data(), own.size());
       for (int from = 0; rank() == 0 && from < size(); ++from) {
         packages_.emplace_back(sizes[static_cast<std::size_t>(from)]);
         member_.receive(from, packages_.back().data(), packages_.back().size());
       }
-      return AtOnce::yes;
+      return CollectiveResult::yes;
     }
     std::string_view gathered(int rank) const override {
       const std::vector<char>& package = packages_[static_cast<std::size_t>(rank)];

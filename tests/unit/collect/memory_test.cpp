@@ -58,17 +58,17 @@ class Sound : public Group {
     return received;
   }
   bool connect() override { return group_.connect(); }
-  AtOnce exchange(const void* own, std::size_t size, const char*& all) override {
-    if (!is_collective_) return AtOnce::no;
+  CollectiveResult exchange(const void* own, std::size_t size, const char*& all) override {
+    if (!is_collective_) return CollectiveResult::no;
     const long before = std::exchange(allowed, -1);
-    const AtOnce outcome = group_.exchange(own, size, all);
+    const CollectiveResult outcome = group_.exchange(own, size, all);
     allowed = before;
     return outcome;
   }
-  AtOnce gather(std::vector<char>& own) override {
-    if (!is_collective_) return AtOnce::no;
+  CollectiveResult gather(std::vector<char>& own) override {
+    if (!is_collective_) return CollectiveResult::no;
     const long before = std::exchange(allowed, -1);
-    const AtOnce outcome = group_.gather(own);
+    const CollectiveResult outcome = group_.gather(own);
     allowed = before;
     return outcome;
   }
