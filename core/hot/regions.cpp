@@ -88,7 +88,7 @@ void close(Thread& thread, Regions& regions, Ticks end) noexcept {
 
 }  // namespace
 
-void begin_region(Thread& thread, const Called& name, Site site, Opened kind) noexcept {
+void begin_region(Thread& thread, const RegionName& name, Site site, OpeningKind kind) noexcept {
   const RegionUpdate updating_regions(thread);
   if (__builtin_expect(!updating_regions, 0)) return;
   Regions* const regions = thread.regions != nullptr ? thread.regions : enter_regions(thread);
@@ -99,7 +99,7 @@ void begin_region(Thread& thread, const Called& name, Site site, Opened kind) no
     return;
   }
   Frame& around = regions->frames[regions->depth];
-  const bool is_loop = kind != Opened::region;
+  const bool is_loop = kind != OpeningKind::region;
   KnownRegion* known = find_known(*regions, around.region, is_loop ? name.identity ^ mark_of_loop : name.identity);
   if (__builtin_expect(known == nullptr, 0)) {
     known = meet_region(*regions, name, is_loop);
@@ -131,7 +131,7 @@ void begin_region(Thread& thread, const Called& name, Site site, Opened kind) no
   frame.execution = execution;
   frame.iteration = around.iteration;
   frame.is_loop = is_loop;
-  frame.keeps_apart = kind == Opened::loop_one_by_one;
+  frame.keeps_apart = kind == OpeningKind::loop_one_by_one;
   frame.iterations = 0;
   frame.loop = nullptr;
   const std::uint32_t changes = pauses.changes.load(std::memory_order_acquire);
@@ -144,7 +144,7 @@ void begin_region(Thread& thread, const Called& name, Site site, Opened kind) no
   count_in(thread, frame.in_region, changes);
 }
 
-void end_region(Thread& thread, const Called& name, Site site) noexcept {
+void end_region(Thread& thread, const RegionName& name, Site site) noexcept {
   const RegionUpdate updating_regions(thread);
   if (__builtin_expect(!updating_regions, 0)) return;
   const Ticks end = now();
@@ -193,7 +193,8 @@ void begin_iteration(Thread& thread, Site site) noexcept {
   loop.iteration_start = counted_time(begin);
 }
 
-void begin_numbered_iteration(Thread& thread, const Called& name, Site site, Opened kind, long number) noexcept {
+void begin_numbered_iteration(Thread& thread, const RegionName& name, Site site, OpeningKind kind,
+                              long number) noexcept {
   begin_region(thread, name, site, kind);
   // Without a frame for the loop there is none for the iteration, either.
   if (thread.regions == nullptr || thread.regions->beyond != 0) return;

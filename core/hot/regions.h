@@ -229,18 +229,20 @@ extern RegionLimits region_limits;
 extern std::uint64_t loop_scale;
 
 // A name as the caller passed it: its bytes, and identity_of_name() of them.
-struct Called {
+struct RegionName {
   Identity identity;  // 0 when a region ends: the innermost one
   const char* text;
   std::size_t bytes;
 };
-enum class Opened : std::uint8_t { region, loop_as_sum, loop_one_by_one };
-void begin_region(Thread& thread, const Called& name, Site site, Opened kind) noexcept;
-void end_region(Thread& thread, const Called& name, Site site) noexcept;
+// What begins: a region, or a loop whose iterations are counted together or one by one.
+enum class OpeningKind : std::uint8_t { region, loop_as_sum, loop_one_by_one };
+void begin_region(Thread& thread, const RegionName& name, Site site, OpeningKind kind) noexcept;
+void end_region(Thread& thread, const RegionName& name, Site site) noexcept;
 void begin_iteration(Thread& thread, Site site) noexcept;
 
 // Begins a loop at its iteration `number`, from 0; the end of the loop ends the iteration.
-void begin_numbered_iteration(Thread& thread, const Called& name, Site site, Opened kind, long number) noexcept;
+void begin_numbered_iteration(Thread& thread, const RegionName& name, Site site, OpeningKind kind,
+                              long number) noexcept;
 
 // Ends all open regions of a thread that ends.
 void end_regions(Thread& thread) noexcept;
@@ -258,14 +260,14 @@ void record_in_series(Thread& thread, std::uint64_t metric, double value) noexce
 Regions* enter_regions(Thread& thread) noexcept;
 
 // Adds a region that this thread enters for the first time; returns null when there is no memory.
-KnownRegion* meet_region(Regions& regions, const Called& name, bool is_loop) noexcept;
+KnownRegion* meet_region(Regions& regions, const RegionName& name, bool is_loop) noexcept;
 
 // Notes that more regions are nested than there are frames.
-void too_deep(const Called& name, Site site) noexcept;
+void too_deep(const RegionName& name, Site site) noexcept;
 
 // For an end that does not match the innermost region: returns the depth of the region that it ends, or 0 if none
 // matches.
-std::uint32_t end_of_another(const Thread& thread, const Called& name, Site site) noexcept;
+std::uint32_t end_of_another(const Thread& thread, const RegionName& name, Site site) noexcept;
 
 // For an iteration outside the innermost region: returns the depth of the innermost loop, or 0.
 std::uint32_t loop_of_iteration(const Thread& thread, Site site) noexcept;

@@ -47,13 +47,13 @@ constexpr char no_name[] = "(no name)";
 
 inline const char* text_of(const char* name) noexcept { return name == nullptr || *name == '\0' ? no_name : name; }
 
-inline Called called(const char* name) noexcept {
+inline RegionName called(const char* name) noexcept {
   name = text_of(name);
   const std::size_t bytes = strnlen(name, most_name_bytes);
   return {identity_of_name(name, bytes), name, bytes};
 }
 
-inline Called called(commlens_region_t region) noexcept {
+inline RegionName called(commlens_region_t region) noexcept {
   const auto* const name = reinterpret_cast<const Name*>(region);
   return {name->identity, name->text, name->bytes};
 }
@@ -61,7 +61,7 @@ inline Called called(commlens_region_t region) noexcept {
 inline Site site_of(const void* place) noexcept { return reinterpret_cast<Site>(place); }
 
 // An end without a name ends the innermost region.
-inline Called ended(const char* name) noexcept { return name == nullptr ? Called{0, "", 0} : called(name); }
+inline RegionName ended(const char* name) noexcept { return name == nullptr ? RegionName{0, "", 0} : called(name); }
 
 }  // namespace
 
@@ -86,7 +86,7 @@ void record_metric(std::uint64_t metric, double value) noexcept {
 using namespace commlens;
 
 void commlens_begin_at(const char* name, const void* place) {
-  if (is_on()) begin_region(this_thread(), called(name), site_of(place), Opened::region);
+  if (is_on()) begin_region(this_thread(), called(name), site_of(place), OpeningKind::region);
 }
 
 void commlens_end_at(const char* name, const void* place) {
@@ -94,7 +94,7 @@ void commlens_end_at(const char* name, const void* place) {
 }
 
 void commlens_begin_region_at(commlens_region_t region, const void* place) {
-  if (region != nullptr && is_on()) begin_region(this_thread(), called(region), site_of(place), Opened::region);
+  if (region != nullptr && is_on()) begin_region(this_thread(), called(region), site_of(place), OpeningKind::region);
 }
 
 void commlens_end_region_at(commlens_region_t region, const void* place) {
@@ -103,7 +103,7 @@ void commlens_end_region_at(commlens_region_t region, const void* place) {
 
 void commlens_loop_begin_at(const char* name, int mode, const void* place) {
   if (!is_on()) return;
-  const Opened kind = mode == COMMLENS_LOOP_EACH ? Opened::loop_one_by_one : Opened::loop_as_sum;
+  const OpeningKind kind = mode == COMMLENS_LOOP_EACH ? OpeningKind::loop_one_by_one : OpeningKind::loop_as_sum;
   begin_region(this_thread(), called(name), site_of(place), kind);
 }
 
@@ -113,7 +113,7 @@ void commlens_loop_iteration_at(const void* place) {
 
 void commlens_iteration_begin_at(const char* name, int mode, long number, const void* place) {
   if (!is_on()) return;
-  const Opened kind = mode == COMMLENS_LOOP_EACH ? Opened::loop_one_by_one : Opened::loop_as_sum;
+  const OpeningKind kind = mode == COMMLENS_LOOP_EACH ? OpeningKind::loop_one_by_one : OpeningKind::loop_as_sum;
   begin_numbered_iteration(this_thread(), called(name), site_of(place), kind, number);
 }
 

@@ -51,7 +51,7 @@ class Text {
     bytes_ = ends && std::all_of(text_, text_ + length, is_printable) ? length : 0;
   }
   explicit operator bool() const noexcept { return bytes_ != 0; }
-  Called called() const noexcept { return {identity_of_name(text_, bytes_), text_, bytes_}; }
+  RegionName called() const noexcept { return {identity_of_name(text_, bytes_), text_, bytes_}; }
   const char* text() const noexcept { return text_; }
 
  private:
@@ -59,13 +59,13 @@ class Text {
   std::size_t bytes_ = 0;
 };
 
-constexpr Called innermost{0, "", 0};
+constexpr RegionName innermost{0, "", 0};
 
 // The name of a region that the application identifies by a number.
 class Number {
  public:
   explicit Number(long level) noexcept { std::snprintf(text_, sizeof text_, "MPI_Pcontrol(%ld)", level); }
-  Called called() const noexcept {
+  RegionName called() const noexcept {
     const std::size_t bytes = std::strlen(text_);
     return {identity_of_name(text_, bytes), text_, bytes};
   }
@@ -74,8 +74,8 @@ class Number {
   char text_[32];
 };
 
-void begin(const Called& name, Site site) noexcept { begin_region(this_thread(), name, site, Opened::region); }
-void end(const Called& name, Site site) noexcept { end_region(this_thread(), name, site); }
+void begin(const RegionName& name, Site site) noexcept { begin_region(this_thread(), name, site, OpeningKind::region); }
+void end(const RegionName& name, Site site) noexcept { end_region(this_thread(), name, site); }
 
 void flush() noexcept { static_cast<void>(job.ready && flush_arena()); }
 

@@ -40,14 +40,14 @@ const StandardProcedure* find(const std::string& name) {
 }
 
 // The procedure and the language binding that a symbol calls.
-struct Called {
+struct CalledProcedure {
   const StandardProcedure* procedure = nullptr;
   bool fortran = false;
   std::string c_name;  // as in mpi.h: MPI_Send_c
 };
 
-Called called_by(const std::string& symbol) {
-  Called called;
+CalledProcedure called_by(const std::string& symbol) {
+  CalledProcedure called;
   std::string name = begins(symbol, "P") || begins(symbol, "p") ? symbol.substr(1) : symbol;
   const bool has_lower = std::any_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
   called.fortran = name[0] == 'm' || !has_lower;  // no C name is all capitals
@@ -111,7 +111,7 @@ bool is_mpi_library(std::string_view path) noexcept {
 }
 
 std::string procedure_of(const std::string& symbol) {
-  const Called called = called_by(symbol);
+  const CalledProcedure called = called_by(symbol);
   return called.procedure != nullptr ? called.procedure->name : symbol;
 }
 
@@ -126,7 +126,7 @@ std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const s
   for (const Importer& importer : importers) {
     if (!is_mpi_library(importer.path)) continue;
     for (const Import& import : importer.imports) {
-      const Called called = called_by(import.symbol);
+      const CalledProcedure called = called_by(import.symbol);
       if (called.procedure == nullptr || called.fortran) continue;
       if (definition(called.c_name) != 0 && !goes_past_us(importer, import)) {
         called_by_bindings.insert(called.procedure);
@@ -139,7 +139,7 @@ std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const s
     if (is_mpi_library(importer.path)) continue;
     const std::string object = importer.path.substr(importer.path.rfind('/') + 1);
     for (const Import& import : importer.imports) {
-      const Called called = called_by(import.symbol);
+      const CalledProcedure called = called_by(import.symbol);
       Treatment treatment = Treatment::measured;
       if (called.procedure == nullptr) {
         // The application may have its own names with the prefix of MPI.

@@ -97,7 +97,7 @@ std::string place_of(Site site) {
   return module->path.substr(slash == std::string::npos ? 0 : slash + 1) + "+" + text;
 }
 
-std::string quoted(const Called& name) { return "\"" + std::string(name.text, name.bytes) + "\""; }
+std::string quoted(const RegionName& name) { return "\"" + std::string(name.text, name.bytes) + "\""; }
 std::string name_of_region(std::uint32_t region) { return "\"" + known().nodes[region].facts.name + "\""; }
 
 // Notes that a region was still open.  pre: the lock is held.
@@ -226,7 +226,7 @@ Regions* enter_regions(Thread& thread) noexcept {
   return regions;
 }
 
-KnownRegion* meet_region(Regions& regions, const Called& name, bool is_loop) noexcept try {
+KnownRegion* meet_region(Regions& regions, const RegionName& name, bool is_loop) noexcept try {
   const std::uint32_t parent = regions.frames[regions.depth].region;
   const Identity identity = is_loop ? name.identity ^ mark_of_loop : name.identity;
   if (is_loop && loop_scale == 0) loop_scale = static_cast<std::uint64_t>(TickScale::since_start().ns(1ull << 32));
@@ -266,7 +266,7 @@ KnownRegion* meet_region(Regions& regions, const Called& name, bool is_loop) noe
   return nullptr;
 }
 
-void too_deep(const Called& name, Site site) noexcept try {
+void too_deep(const RegionName& name, Site site) noexcept try {
   if (is_noticed(Notice::depth)) return;
   notice(Notice::depth, "regions are nested more than " + std::to_string(Regions::most_frames) + " deep, such as " +
                             quoted(name) + " at " + place_of(site) + ": deeper ones count as part of the last");
@@ -277,7 +277,7 @@ void too_deep(const Called& name, Site site) noexcept try {
 namespace {
 
 // True for the handle that all names beyond most_names share: it ends any region with such a name.
-bool is_of_others(const Called& name) {
+bool is_of_others(const RegionName& name) {
   const std::lock_guard<std::mutex> lock(mutex);
   const Name* const any = known().any_name;
   return any != nullptr && name.identity == any->identity;
@@ -285,7 +285,7 @@ bool is_of_others(const Called& name) {
 
 }  // namespace
 
-std::uint32_t end_of_another(const Thread& thread, const Called& name, Site site) noexcept try {
+std::uint32_t end_of_another(const Thread& thread, const RegionName& name, Site site) noexcept try {
   const Regions* const regions = thread.regions;
   std::uint32_t depth = regions == nullptr ? 0 : regions->depth;
   while (depth > 0 && regions->frames[depth].name != name.identity && name.identity != 0) --depth;

@@ -19,7 +19,9 @@
 // What the tests of arenas have in common: a process that is killed inside regions, and what a reader finds of it.
 namespace commlens {
 
-inline Called called(const char* name) { return {identity_of_name(name, std::strlen(name)), name, std::strlen(name)}; }
+inline RegionName called(const char* name) {
+  return {identity_of_name(name, std::strlen(name)), name, std::strlen(name)};
+}
 
 // Regions, loops, values and tags of two threads; both have some open, and the process is killed.
 inline void live_in_regions() {
@@ -28,11 +30,11 @@ inline void live_in_regions() {
   begin_slices(now());
   const auto work = [metric](int rounds) {
     Thread& thread = this_thread();
-    begin_region(thread, called("main"), 1, Opened::region);
-    begin_region(thread, called("steps"), 1, Opened::loop_one_by_one);
+    begin_region(thread, called("main"), 1, OpeningKind::region);
+    begin_region(thread, called("steps"), 1, OpeningKind::loop_one_by_one);
     for (int i = 0; i < rounds; ++i) {
       begin_iteration(thread, 1);
-      begin_region(thread, called(i % 2 == 0 ? "even" : "odd"), 1, Opened::region);
+      begin_region(thread, called(i % 2 == 0 ? "even" : "odd"), 1, OpeningKind::region);
       thread.current.since = now();
       record(thread, make_key(world, 3, 1, thread.region()), 1, 100, 8, 0);
       record_in_series(thread, metric, i);

@@ -22,12 +22,14 @@ constexpr Ticks start_of_time = 1'000'000'000'000;
 void in_process(const std::function<void()>& body);
 
 // Of a text that stays where it is.
-inline Called called(const std::string& name) {
+inline RegionName called(const std::string& name) {
   return {identity_of_name(name.data(), name.size()), name.data(), name.size()};
 }
-inline Called called(const char* name) { return {identity_of_name(name, std::strlen(name)), name, std::strlen(name)}; }
-Called called(std::string&&) = delete;
-constexpr Called innermost{0, "", 0};
+inline RegionName called(const char* name) {
+  return {identity_of_name(name, std::strlen(name)), name, std::strlen(name)};
+}
+RegionName called(std::string&&) = delete;
+constexpr RegionName innermost{0, "", 0};
 
 using Instance = std::tuple<std::string, std::uint32_t, std::int32_t>;  // path, execution, iteration
 

@@ -37,8 +37,8 @@ TEST(of_a_call_under_way_only_the_time_that_counts_is_counted) {
       thread.mpi = const_cast<Cell*>(cell)->time = 0;
       return time;
     };
-    const Called name = called("region");
-    begin_region(thread, name, 1, Opened::region);
+    const RegionName name = called("region");
+    begin_region(thread, name, 1, OpeningKind::region);
     CHECK_EQ(call([] {}), 15u);
     CHECK_EQ(call([] {
                pause_counting();
@@ -51,7 +51,7 @@ TEST(of_a_call_under_way_only_the_time_that_counts_is_counted) {
                  pause_counting();
                  test_clock::go_on(1000);
                  resume_counting();
-                 begin_region(thread, name, 1, Opened::region);
+                 begin_region(thread, name, 1, OpeningKind::region);
                  test_clock::go_on(1);
                  end_region(thread, name, 1);
                }
@@ -76,8 +76,8 @@ TEST(nobody_changes_what_is_counted_while_regions_are_closed) {
       const std::uint64_t metric = metric_of("values", "");
       for (int i = 0; !over; begun = ++i) {
         const std::string name = "region " + std::to_string(i % 5000);
-        begin_region(thread, called("outer"), 1, Opened::region);
-        begin_region(thread, called(name), 1, Opened::loop_as_sum);
+        begin_region(thread, called("outer"), 1, OpeningKind::region);
+        begin_region(thread, called(name), 1, OpeningKind::loop_as_sum);
         begin_iteration(thread, 1);
         record_value(thread, metric, 1);
         end_region(thread, innermost, 1);
@@ -122,17 +122,17 @@ TEST(pauses_by_another_thread_leave_nested_time_within_time_and_threads_in_their
     for (int i = 0; i < 3; ++i) {
       threads.emplace_back([&over] {
         Thread& thread = this_thread();
-        const Called outer = called("outer"), inner = called("inner");
+        const RegionName outer = called("outer"), inner = called("inner");
         while (!over) {
-          begin_region(thread, outer, 1, Opened::region);
+          begin_region(thread, outer, 1, OpeningKind::region);
           for (int k = 0; k < 20; ++k) {
-            begin_region(thread, inner, 1, Opened::region);
+            begin_region(thread, inner, 1, OpeningKind::region);
             end_region(thread, inner, 1);
           }
           end_region(thread, outer, 1);
         }
         // Nobody says anything of this thread any more when the last one resumes.
-        begin_region(thread, outer, 1, Opened::region);
+        begin_region(thread, outer, 1, OpeningKind::region);
         while (is_paused(pauses.changes.load())) std::this_thread::yield();
         for (int k = 0; k < 1000 && thread.region() == uncounted_region; ++k) std::this_thread::yield();
         CHECK_EQ(thread.region(), thread.regions->frames[1].region);

@@ -128,9 +128,9 @@ class RandomRun {
   void begin(const std::string& name) {
     const int kind = chance(4);
     begin_region(thread_, called(name), 1,
-                 kind == 0   ? Opened::loop_as_sum
-                 : kind == 1 ? Opened::loop_one_by_one
-                             : Opened::region);
+                 kind == 0   ? OpeningKind::loop_as_sum
+                 : kind == 1 ? OpeningKind::loop_one_by_one
+                             : OpeningKind::region);
     model_.begin(name, kind < 2, kind == 1);
   }
 

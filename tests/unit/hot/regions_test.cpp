@@ -22,9 +22,9 @@ namespace commlens {
 TEST(regions_deeper_than_there_are_frames_count_as_part_of_the_last) {
   in_process([] {
     Thread& thread = this_thread();
-    const Called name = called("down");
+    const RegionName name = called("down");
     constexpr int depth = 300;
-    for (int i = 0; i < depth; ++i, test_clock::go_on(1)) begin_region(thread, name, 1, Opened::region);
+    for (int i = 0; i < depth; ++i, test_clock::go_on(1)) begin_region(thread, name, 1, OpeningKind::region);
     CHECK_EQ(thread.regions->depth, Regions::most_frames);
     begin_iteration(thread, 1);  // of none of them
     for (int i = 0; i < depth; ++i, test_clock::go_on(1)) end_region(thread, name, 1);
@@ -47,13 +47,13 @@ TEST(regions_deeper_than_there_are_frames_count_as_part_of_the_last) {
 TEST(an_iteration_that_is_a_scope_has_the_number_it_is_given) {
   in_process([] {
     Thread& thread = this_thread();
-    const Called main = called("main"), steps = called("steps"), sums = called("sums"), inner = called("inner");
-    begin_region(thread, main, 1, Opened::region);
+    const RegionName main = called("main"), steps = called("steps"), sums = called("sums"), inner = called("inner");
+    begin_region(thread, main, 1, OpeningKind::region);
     const long most = max_iteration;
     for (const long number : {0L, 1L, 1L, 7L, most - 1, most, most + 1, -1L}) {
-      begin_numbered_iteration(thread, steps, 1, Opened::loop_one_by_one, number);
-      begin_numbered_iteration(thread, sums, 1, Opened::loop_as_sum, number);
-      begin_region(thread, inner, 1, Opened::region);
+      begin_numbered_iteration(thread, steps, 1, OpeningKind::loop_one_by_one, number);
+      begin_numbered_iteration(thread, sums, 1, OpeningKind::loop_as_sum, number);
+      begin_region(thread, inner, 1, OpeningKind::region);
       test_clock::go_on(5);
       end_region(thread, inner, 1);
       end_region(thread, sums, 1);
@@ -80,9 +80,9 @@ TEST(an_iteration_that_is_a_scope_has_the_number_it_is_given) {
 TEST(an_iteration_that_is_a_scope_beyond_the_frames_is_not_counted) {
   in_process([] {
     Thread& thread = this_thread();
-    const Called outer = called("outer"), steps = called("steps");
-    for (std::uint32_t i = 0; i < Regions::most_frames; ++i) begin_region(thread, outer, 1, Opened::region);
-    begin_numbered_iteration(thread, steps, 1, Opened::loop_one_by_one, 3);
+    const RegionName outer = called("outer"), steps = called("steps");
+    for (std::uint32_t i = 0; i < Regions::most_frames; ++i) begin_region(thread, outer, 1, OpeningKind::region);
+    begin_numbered_iteration(thread, steps, 1, OpeningKind::loop_one_by_one, 3);
     test_clock::go_on(1);
     CHECK_EQ(thread.regions->beyond, 1u);
     end_region(thread, steps, 1);
@@ -97,16 +97,16 @@ TEST(regions_beyond_those_told_apart_are_others_and_no_time_is_lost_or_counted_t
   in_process([] {
     Thread& thread = this_thread();
     constexpr std::uint32_t names = 20'000, apart = most_regions - 2;  // less the program and "main"
-    const Called main = called("main"), within = called("within");
+    const RegionName main = called("main"), within = called("within");
     begin_slices(test_clock::now());
-    begin_region(thread, main, 1, Opened::region);
+    begin_region(thread, main, 1, OpeningKind::region);
     for (int round = 0; round < 2; ++round) {
       for (std::uint32_t i = 0; i < names; ++i) {
         const std::string name = "region " + std::to_string(i);
-        begin_region(thread, called(name), 1, Opened::region);
+        begin_region(thread, called(name), 1, OpeningKind::region);
         test_clock::go_on(10);
         if (i >= apart) {  // others within the others
-          begin_region(thread, within, 1, Opened::region);
+          begin_region(thread, within, 1, OpeningKind::region);
           test_clock::go_on(7);
           end_region(thread, within, 1);
         }
@@ -114,8 +114,8 @@ TEST(regions_beyond_those_told_apart_are_others_and_no_time_is_lost_or_counted_t
       }
     }
     pause_counting();
-    begin_region(thread, called("one more"), 1, Opened::region);
-    begin_region(thread, within, 1, Opened::region);
+    begin_region(thread, called("one more"), 1, OpeningKind::region);
+    begin_region(thread, within, 1, OpeningKind::region);
     end_region(thread, within, 1);
     end_region(thread, called("one more"), 1);
     resume_counting();
@@ -144,8 +144,8 @@ TEST(a_thread_that_ends_closes_its_regions_and_a_later_one_begins_outside_all) {
     const Thread* first = nullptr;
     std::thread([&first] {
       first = &this_thread();
-      begin_region(this_thread(), called("outer"), 1, Opened::region);
-      begin_region(this_thread(), called("steps"), 1, Opened::loop_as_sum);
+      begin_region(this_thread(), called("outer"), 1, OpeningKind::region);
+      begin_region(this_thread(), called("steps"), 1, OpeningKind::loop_as_sum);
       begin_iteration(this_thread(), 1);
       test_clock::go_on(5);
     }).join();
@@ -155,7 +155,7 @@ TEST(a_thread_that_ends_closes_its_regions_and_a_later_one_begins_outside_all) {
         CHECK_EQ(&thread, first);
         CHECK_EQ(thread.regions->depth, 0u);
         CHECK_EQ(thread.region(), 0u);
-        begin_region(thread, called("outer"), 1, Opened::region);
+        begin_region(thread, called("outer"), 1, OpeningKind::region);
         test_clock::go_on(2);
       }).join();
     }
@@ -178,10 +178,10 @@ TEST(without_memory_regions_begin_and_end_and_count_again_when_there_is_some) {
       const auto say_all = [&thread](const std::string& prefix) {
         for (int i = 0; i < 40; ++i) {
           const std::string name = prefix + std::to_string(i);
-          begin_region(thread, called(name), 1, Opened::loop_one_by_one);
+          begin_region(thread, called(name), 1, OpeningKind::loop_one_by_one);
           for (int k = 0; k < 5; ++k) {
             begin_iteration(thread, 1);
-            begin_region(thread, called("inner"), 1, Opened::region);
+            begin_region(thread, called("inner"), 1, OpeningKind::region);
             test_clock::go_on(3);
             record_value(thread, 1, 2.0);
             end_region(thread, called("inner"), 1);
@@ -221,15 +221,15 @@ TEST(a_pattern_with_many_stars_is_looked_for_in_a_long_name_at_once) {
     Thread& thread = this_thread();
     const std::string name(255, 'a'), other = name.substr(1) + "b", last = "dd";
     for (const std::string* const one : {&name, &other}) {
-      begin_region(thread, called(*one), 1, Opened::region);
+      begin_region(thread, called(*one), 1, OpeningKind::region);
       CHECK_EQ(thread.region() == uncounted_region, one == &other);
       end_region(thread, innermost, 1);
     }
-    begin_region(thread, called("bcb"), 1, Opened::region);
-    begin_region(thread, called("add"), 1, Opened::region);
+    begin_region(thread, called("bcb"), 1, OpeningKind::region);
+    begin_region(thread, called("add"), 1, OpeningKind::region);
     CHECK_EQ(thread.region(), uncounted_region);
     end_regions(thread);
-    begin_region(thread, called(last), 1, Opened::region);
+    begin_region(thread, called(last), 1, OpeningKind::region);
     CHECK(thread.region() != uncounted_region);
   });
 }

@@ -68,7 +68,7 @@ TEST(the_values_of_each_metric_have_their_regions_and_those_that_are_not_finite_
   in_process([] {
     choose_series(16);
     Thread& thread = this_thread();
-    begin_region(thread, called("steps"), 1, Opened::loop_one_by_one);
+    begin_region(thread, called("steps"), 1, OpeningKind::loop_one_by_one);
     for (int i = 0; i < 3; ++i) {
       begin_iteration(thread, 1);
       record_in_series(thread, 1, i);

@@ -15,17 +15,17 @@ namespace commlens::out {
 namespace {
 
 // SQLite with a file of ours.
-class Opened {
+class OpeningKind {
  public:
-  explicit Opened(Database& db, std::size_t page_size = 512, SchemaText text = {false, true})
+  explicit OpeningKind(Database& db, std::size_t page_size = 512, SchemaText text = {false, true})
       : file_(db.image(page_size, text)) {
     const auto size = static_cast<sqlite3_int64>(file_.size());
     sqlite3_open(":memory:", &db_);
     CHECK_EQ(sqlite3_deserialize(db_, "main", file_.data(), size, size, SQLITE_DESERIALIZE_READONLY), SQLITE_OK);
   }
-  ~Opened() { sqlite3_close(db_); }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
+  ~OpeningKind() { sqlite3_close(db_); }
+  OpeningKind(const OpeningKind&) = delete;
+  OpeningKind& operator=(const OpeningKind&) = delete;
 
   // Returns the rows of a query, with | between the columns.
   std::string asked(const std::string& sql) const {
@@ -68,10 +68,10 @@ TEST(an_insert_puts_each_value_into_the_column_of_its_name) {
   Insert<rows::CellRow> insert(db);
   insert(cell());
   CHECK_EQ(db.error(), "");
-  CHECK_EQ(
-      Opened(db).asked("SELECT noncontiguous, bytes_received, bytes_sent, time_max_ns, time_min_ns, time_ns, calls, id "
-                       "FROM cell_row"),
-      "0|64|0|9|1|10|-3|7");
+  CHECK_EQ(OpeningKind(db).asked(
+               "SELECT noncontiguous, bytes_received, bytes_sent, time_max_ns, time_min_ns, time_ns, calls, id "
+               "FROM cell_row"),
+           "0|64|0|9|1|10|-3|7");
 }
 
 TEST(an_insert_stores_text_real_and_null) {
@@ -92,7 +92,7 @@ TEST(an_insert_stores_text_real_and_null) {
   CHECK_EQ(db.error(), "");
   coverage.symbol = std::string("MPI_Send");
   insert_coverage(coverage);
-  const Opened opened(db);
+  const OpeningKind opened(db);
   CHECK_EQ(opened.asked("SELECT sum, min, max, last FROM metric_value"), "0.5|NULL|NULL|NULL");
   CHECK_EQ(opened.asked("SELECT symbol, object = 'a\xef\xbf\xbd', reason, ranks FROM coverage"),
            "MPI_Send|1|NULL|NULL");
@@ -156,7 +156,7 @@ TEST(every_number_reads_as_it_was_written) {
     insert(row);
     expected += (expected.empty() ? "" : "\n") + std::to_string(number) + "|" + std::to_string(number);
   }
-  const Opened opened(db);
+  const OpeningKind opened(db);
   CHECK_EQ(opened.asked("PRAGMA integrity_check"), "ok");
   CHECK_EQ(opened.asked("SELECT id, calls FROM cell_row ORDER BY id"), expected);
 }
@@ -204,7 +204,7 @@ void check_random_tables(std::size_t page_size, int count, unsigned seed) {
   by_key.erase(std::unique(by_key.begin(), by_key.end()), by_key.end());
   std::string keys;
   for (const std::string& key : by_key) keys += (keys.empty() ? "" : "\n") + key;
-  const Opened opened(db, page_size);
+  const OpeningKind opened(db, page_size);
   CHECK_EQ(opened.asked("PRAGMA integrity_check"), "ok");
   CHECK_EQ(opened.asked("SELECT id, module, offset FROM callsite ORDER BY id"), by_number);
   CHECK_EQ(opened.asked("SELECT region, name, value FROM tag ORDER BY region || '|' || name || '|' || value"), keys);
@@ -235,7 +235,7 @@ TEST(trees_of_every_height_are_sound) {
       row.slot = i % 100;
       insert(row);
     }
-    const Opened opened(db);
+    const OpeningKind opened(db);
     CHECK_EQ(opened.asked("PRAGMA integrity_check"), "ok");
     CHECK_EQ(opened.asked("SELECT COUNT(*), COALESCE(SUM(calls), 0) FROM slice"),
              std::to_string(count) + "|" +
@@ -245,13 +245,13 @@ TEST(trees_of_every_height_are_sound) {
 
 TEST(an_empty_profile_is_smaller_than_48_KiB) {
   Database db;
-  CHECK(Opened(db).size() < std::size_t{45} * 1024);
+  CHECK(OpeningKind(db).size() < std::size_t{45} * 1024);
 }
 
 TEST(short_views_return_what_long_ones_return) {
   Database short_db, long_db;
   for (Database* const db : {&short_db, &long_db}) Insert<rows::CellRow>{*db}(cell());
-  const Opened with_short(short_db, 512, {false, true}), with_long(long_db, 4096, {true, true});
+  const OpeningKind with_short(short_db, 512, {false, true}), with_long(long_db, 4096, {true, true});
   const std::string names = with_long.asked("SELECT name FROM sqlite_master ORDER BY name");
   CHECK_EQ(with_short.asked("SELECT name FROM sqlite_master ORDER BY name"), names);
   for (std::size_t at = 0; at < names.size();) {

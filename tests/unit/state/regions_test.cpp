@@ -41,9 +41,9 @@ std::uint64_t ends_of(const Thread& thread) {
 }
 
 void live(Thread& thread, int times) {
-  const Called name{identity_of_name("work", 4), "work", 4};
+  const RegionName name{identity_of_name("work", 4), "work", 4};
   for (int i = 0; i < times; ++i) {
-    begin_region(thread, name, 1, Opened::region);
+    begin_region(thread, name, 1, OpeningKind::region);
     record(thread, make_key(2, 3, 4, 0), 5, 10, 0, 0);
     end_region(thread, name, 1);
   }
@@ -61,7 +61,7 @@ TEST(handles_beyond_the_most_are_one_that_says_so) {
     CHECK_EQ(handles.count(other), 0u);
     // A loop in C++ begins by its name and ends by its handle.
     Thread& thread = this_thread();
-    begin_region(thread, {identity_of_name("one more", 8), "one more", 8}, 1, Opened::loop_as_sum);
+    begin_region(thread, {identity_of_name("one more", 8), "one more", 8}, 1, OpeningKind::loop_as_sum);
     end_region(thread, {other->identity, other->text, other->bytes}, 1);
     CHECK_EQ(thread.regions->depth, 0u);
     CHECK_EQ(name_of("name 0")->text, std::string("name 0"));  // those that are known stay
