@@ -217,7 +217,7 @@ class Package {
   Package(const Counted& counted, bool is_summary, const SampleLimits& limits)
       : counted_(counted), scale_(counted.scale), is_summary_(is_summary), limits_(limits), referenced_(counted) {}
 
-  std::vector<char> bytes(Clocked collecting, const Sliced& slices, bool slices_folded) {
+  std::vector<char> bytes(Clocked collecting, const SliceLogContent& slices, bool slices_folded) {
     write_facts();
     write_sites_and_regions();
     write_comms();
@@ -334,7 +334,7 @@ class Package {
     }
   }
 
-  void write_slices(const Sliced& slices, bool folded) {
+  void write_slices(const SliceLogContent& slices, bool folded) {
     out_.number(scale_.ns(slices.width));
     out_.number(folded ? 1 : 0);
     out_.number(slices.entries.size());
@@ -583,9 +583,9 @@ class Package {
 
 std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan,
                          const SampleLimits& limits) {
-  Sliced wide = counted.slices;
+  SliceLogContent wide = counted.slices;
   if (const Ticks width = first_slice_width << plan.doublings; width > wide.width) {
-    Sliced empty;
+    SliceLogContent empty;
     empty.width = width;
     wide = added_up({wide, empty});
   }

@@ -75,7 +75,7 @@ bool is_arena(const std::string& name) {
 
 }  // namespace
 
-Recorder::Recorded::~Recorded() { close(file); }
+Recorder::RecordedArena::~RecordedArena() { close(file); }
 
 void Recorder::look() {
   for (const std::string& place : places_) look_in(place);
@@ -95,7 +95,7 @@ void Recorder::look_in(const std::string& place) {
 bool Recorder::add(int folder, const std::string& name) {
   const int file = openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return errno == ENOENT || errno == ELOOP || errno == EACCES;  // others may pass
-  auto one = std::make_unique<Recorded>(file);
+  auto one = std::make_unique<RecordedArena>(file);
   const HeaderCopy copy(file);
   const arena::Header& header = copy.header();
   if (!is_own(file)) return true;
@@ -115,7 +115,7 @@ bool Recorder::add(int folder, const std::string& name) {
 }
 
 bool Recorder::is_any_counting() {
-  return std::any_of(all_.begin(), all_.end(), [](const std::unique_ptr<Recorded>& one) {
+  return std::any_of(all_.begin(), all_.end(), [](const std::unique_ptr<RecordedArena>& one) {
     if (one == nullptr || !is_running(one->process)) return false;
     const HeaderCopy copy(one->file);
     return copy.is_whole && !is_finalized(copy.header());
@@ -141,7 +141,7 @@ Snapshot Recorder::take(Ns planned) {
 }
 
 // The process stores the time in its header now and then only.  The snapshot gets the time at which it was taken.
-bool Recorder::read(Recorded& one, bool is_running, DifferenceWriter& difference) {
+bool Recorder::read(RecordedArena& one, bool is_running, DifferenceWriter& difference) {
   constexpr std::size_t block = 256 << 10;
   alignas(arena::Header) static char bytes[block];
   std::uint64_t used = 0;

@@ -33,11 +33,11 @@ class Recorder {
   Snapshot take(Ns planned);
 
  private:
-  struct Recorded {
-    explicit Recorded(int descriptor) : file(descriptor) {}
-    ~Recorded();
-    Recorded(const Recorded&) = delete;
-    Recorded& operator=(const Recorded&) = delete;
+  struct RecordedArena {
+    explicit RecordedArena(int descriptor) : file(descriptor) {}
+    ~RecordedArena();
+    RecordedArena(const RecordedArena&) = delete;
+    RecordedArena& operator=(const RecordedArena&) = delete;
 
     int file;  // open, so that a last state can be read after the process has removed the file
     arena::Process process{};
@@ -49,13 +49,13 @@ class Recorder {
   void look_in(const std::string& place);
   bool add(int folder, const std::string& name);
   // Returns false if the process has stored its profile, or its arena is cut off: then this is its last state.
-  bool read(Recorded& one, bool is_running, DifferenceWriter& difference);
+  bool read(RecordedArena& one, bool is_running, DifferenceWriter& difference);
 
   std::uint64_t launch_;
   std::vector<std::string> places_;
   arena::Process self_;
-  std::set<std::string> known_;                 // names of files that need not be looked at again
-  std::vector<std::unique_ptr<Recorded>> all_;  // by number; null: counts no more
+  std::set<std::string> known_;                      // names of files that need not be looked at again
+  std::vector<std::unique_ptr<RecordedArena>> all_;  // by number; null: counts no more
 };
 
 // What commlens-arena record is asked for.

@@ -21,7 +21,7 @@ bool State::read(const std::string& path, Ns time) {
     time_ = snapshot.time;
     ++count;
     for (const Part& part : snapshot.parts) {
-      Recorded& one = processes_[part.process];
+      RecordedArena& one = processes_[part.process];
       one.image.add(part.difference);  // the arena has check sums of its own where they matter
       one.time = part.time;
       one.is_running = part.is_running;

@@ -34,7 +34,7 @@ class State {
   std::string error;
 
  private:
-  struct Recorded {
+  struct RecordedArena {
     Image image;
     Ns time = 0;  // when it was read
     bool is_running = false;
@@ -43,7 +43,7 @@ class State {
   HistoryReader file_;
   Ns time_ = 0;
   bool is_last_ = false;
-  std::map<std::uint32_t, Recorded> processes_;
+  std::map<std::uint32_t, RecordedArena> processes_;
 };
 
 // One line about a snapshot.

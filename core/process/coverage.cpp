@@ -115,8 +115,8 @@ std::string procedure_of(const std::string& symbol) {
   return called.procedure != nullptr ? called.procedure->name : symbol;
 }
 
-std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const std::vector<Module>& modules,
-                                 const FunctionOf& definition) {
+std::vector<ImportCoverage> coverage_of(const std::vector<Importer>& importers, const std::vector<Module>& modules,
+                                        const FunctionOf& definition) {
   const auto goes_past_us = [&](const Importer& importer, const Import& import) {
     const bool unbound = import.bound >= importer.begin && import.bound < importer.end;
     return !unbound && in_mpi_library(modules, import.bound);
@@ -134,7 +134,7 @@ std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const s
     }
   }
 
-  std::vector<Covered> coverage;
+  std::vector<ImportCoverage> coverage;
   for (const Importer& importer : importers) {
     if (is_mpi_library(importer.path)) continue;
     const std::string object = importer.path.substr(importer.path.rfind('/') + 1);
@@ -177,11 +177,11 @@ std::pair<const char*, std::string> explained(const std::string& symbol, Treatme
   return {"unseen", "an extension of this MPI library, not a procedure of the MPI 5.0 standard"};
 }
 
-std::string written(const std::vector<Covered>& coverage) {
+std::string written(const std::vector<ImportCoverage>& coverage) {
   WireWriter out;
   out.number(coverage.size());
   const std::string* last = nullptr;
-  for (const Covered& c : coverage) {
+  for (const ImportCoverage& c : coverage) {
     // The names of one object are consecutive: its own name is written once.
     out.text(last != nullptr && *last == c.object ? std::string() : c.object);
     out.text(c.symbol);
@@ -191,7 +191,7 @@ std::string written(const std::vector<Covered>& coverage) {
   return {out.bytes().begin(), out.bytes().end()};
 }
 
-bool read_coverage(const std::string& text, std::vector<Covered>& coverage) {
+bool read_coverage(const std::string& text, std::vector<ImportCoverage>& coverage) {
   WireReader in(text.data(), text.size());
   std::string object;
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {

@@ -24,8 +24,8 @@ enum class Treatment : unsigned char {
   unknown,    // not a procedure of the standard
 };
 
-// One imported name.
-struct Covered {
+// One imported name, and how commlens treats its calls.
+struct ImportCoverage {
   std::string symbol, object;  // object: file name of the importing object
   Treatment treatment;
 };
@@ -42,14 +42,14 @@ std::string procedure_of(const std::string& symbol);
 
 // Returns the MPI names that the application's objects import, with their treatment.  `importers` includes the objects
 // of the MPI library, which are skipped, but not commlens itself.
-std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const std::vector<Module>& modules,
-                                 const FunctionOf& definition);
+std::vector<ImportCoverage> coverage_of(const std::vector<Importer>& importers, const std::vector<Module>& modules,
+                                        const FunctionOf& definition);
 
 // Returns "measured", "skipped", "absent" or "unseen", and the reason; the reason is empty where nothing needs one.
 std::pair<const char*, std::string> explained(const std::string& symbol, Treatment treatment);
 
 // Encode and decode coverage, for sending it to rank 0.  read_coverage() returns false for malformed text.
-std::string written(const std::vector<Covered>& coverage);
-bool read_coverage(const std::string& text, std::vector<Covered>& coverage);
+std::string written(const std::vector<ImportCoverage>& coverage);
+bool read_coverage(const std::string& text, std::vector<ImportCoverage>& coverage);
 
 }  // namespace commlens

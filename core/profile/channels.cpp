@@ -88,7 +88,7 @@ class Matcher {
     end_stretch();
   }
 
-  Matched result;
+  MatchedMessages result;
 
  private:
   static Rows rows_of(const ChannelEnd* end) {
@@ -228,7 +228,7 @@ Ns spent_in(const ChannelEnd& end, const MessageRow& row) {
              : 0;
 }
 
-Matched match(const ChannelEnds& ends) {
+MatchedMessages match(const ChannelEnds& ends) {
   Matcher matcher;
   for (std::size_t i = 0; i < ends.size();) {
     if (ends[i].operation != 0) {

@@ -71,7 +71,8 @@ struct LostSample {
   std::uint64_t calls;
 };
 
-struct Matched {
+// The messages of which both ends have a sample, and the samples that are left over.
+struct MatchedMessages {
   std::vector<Message> messages;
   std::vector<LostSample> lost;
 };
@@ -85,6 +86,6 @@ void write_channels(WireWriter& out, const ChannelEnds& ends);
 ChannelEnds read_channels(WireReader& in);
 
 // Matches the samples of both ends of all channels.  The result points into `ends`.
-Matched match(const ChannelEnds& ends);
+MatchedMessages match(const ChannelEnds& ends);
 
 }  // namespace commlens

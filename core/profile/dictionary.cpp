@@ -244,7 +244,7 @@ bool Dictionary::add_text(TextKind kind, std::string text, int ranks) {
   RankText key{kind, std::move(text)};
   // Most ranks have the same text, so only a new one is parsed.
   if (texts_.count(key) == 0) {
-    std::vector<Covered> names;
+    std::vector<ImportCoverage> names;
     std::vector<Setting> settings;
     const bool is_right =
         kind == TextKind::imports ? read_coverage(key.second, names) : read_settings(key.second, settings);
@@ -533,9 +533,9 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
 std::map<std::pair<std::string, std::string>, Dictionary::ImportedName> Dictionary::coverage() const {
   std::map<std::pair<std::string, std::string>, ImportedName> coverage;
   for (const auto& [encoded, importing] : texts_) {
-    std::vector<Covered> names;
+    std::vector<ImportCoverage> names;
     if (encoded.first != TextKind::imports || !read_coverage(encoded.second, names)) continue;
-    for (Covered& name : names) {
+    for (ImportCoverage& name : names) {
       ImportedName& sum =
           coverage.try_emplace({std::move(name.symbol), std::move(name.object)}, ImportedName{name.treatment, 0})
               .first->second;

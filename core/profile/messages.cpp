@@ -131,7 +131,7 @@ class Splitter {
   }
 
   const ChannelEnds& ends_;
-  Matched matched_;
+  MatchedMessages matched_;
   SplitMessages result_;
   std::vector<Half> halves_;
   std::map<EndAndOp, std::uint64_t> split_;  // number of samples

@@ -92,8 +92,8 @@ void subtract_each(Map& now, const Map& before, Subtract subtract_one) {
 
 // A slice that was the current one at the earlier time may have got less meanwhile: a thread assigns the time of an
 // open region when it ends.
-void subtract_slices(Sliced& now, const Sliced& before) {
-  Sliced negative = before;
+void subtract_slices(SliceLogContent& now, const SliceLogContent& before) {
+  SliceLogContent negative = before;
   for (SliceEntry& entry : negative.entries) {
     entry.calls = -entry.calls;
     entry.time = -entry.time;

@@ -55,9 +55,9 @@ bool is_slice_width(Ticks width) {
 
 // Returns the slices of one thread.  Counts that it has not yet assigned to a slice, up to `totals`, belong to the
 // current one of `log`, unless its slices have stopped.
-Sliced slices_of(const Segments& segments, const Blocks& blocks, const std::map<Key, SliceEntry>& totals,
-                 const SliceLog& log, bool& is_damaged) {
-  Sliced sliced;
+SliceLogContent slices_of(const Segments& segments, const Blocks& blocks, const std::map<Key, SliceEntry>& totals,
+                          const SliceLog& log, bool& is_damaged) {
+  SliceLogContent sliced;
   if (is_slice_width(log.width)) sliced.width = log.width;
   std::uint64_t newest = 0;
   for (const auto& [at, block] : blocks) newest = std::max(newest, block->generation);
@@ -363,7 +363,7 @@ void Reader::take_threads(const Segments& segments) {
     was_there(copy_of<Ticks>(&thread->slices.logged_until));
   }
   for (const auto& [number, stack] : stacks) was_there(copy_of<Ticks>(&stack->last));
-  std::vector<Sliced> slices;
+  std::vector<SliceLogContent> slices;
   for (const auto& [number, thread] : threads) {
     const auto stack = stacks.find(number);
     take_thread(number, *thread, stack == stacks.end() ? nullptr : stack->second);
@@ -391,7 +391,7 @@ void Reader::take_thread(std::uint32_t number, const Thread& thread, const Regio
             [&](std::uint32_t region, Ticks time) { totals_[number][region_slice_key(region)].time += time; });
 }
 
-void Reader::take_slices(const std::vector<Sliced>& slices) {
+void Reader::take_slices(const std::vector<SliceLogContent>& slices) {
   counted_.slices = added_up(slices);
   std::vector<SliceEntry>& entries = counted_.slices.entries;
   for (SliceEntry& entry : entries) entry.key = known(entry.key);
@@ -415,7 +415,7 @@ void Reader::take_facts() {
   facts.own_init_ns = scale.ns(job_.own_init);
   facts.own_call_ns = scale.ns(job_.own_call);
   facts.state = name_of(state_, liveness_);
-  facts.coverage = written(std::vector<Covered>{});
+  facts.coverage = written(std::vector<ImportCoverage>{});
   std::vector<Setting> settings;
   if (read_settings(job_.settings, settings)) facts.settings = job_.settings;
 }

@@ -96,7 +96,7 @@ class Reader {
   void take_thread(std::uint32_t number, const Thread& thread, const Regions* stack);
   Ticks take_position(std::uint32_t number, const Thread& thread, std::uint32_t region);
   Ticks take_open_call(std::uint32_t number, const Thread& thread, const Position& position);
-  void take_slices(const std::vector<Sliced>& slices);
+  void take_slices(const std::vector<SliceLogContent>& slices);
   void take_facts();
   std::vector<Frame> frames_of(const Regions* stack);
   void clear(std::vector<Frame>& frames, Ticks mpi) const;

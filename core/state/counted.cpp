@@ -85,7 +85,7 @@ Counted counted_here(const Registry& registry, Ticks end) {
   counted.notices = notices();
   if (std::optional<std::string> text = full_table_of_paths())
     counted.notices.push_back({Notice::paths, std::move(*text)});
-  std::vector<Sliced> slices;
+  std::vector<SliceLogContent> slices;
   for (Thread* t = first_thread(); t != nullptr; t = t->next) {
     // A thread may have begun or ended regions after the end of the run: what it has logged since then is included.
     const Ticks until = t->regions == nullptr ? end : std::max({end, t->regions->last, t->slices.logged_until});

@@ -96,7 +96,7 @@ struct Counted {
   Cells cells;                           // of all threads
   CountedDatatypes datatypes;            // of all threads
   std::uint64_t lost = 0;                // calls whose key was lost; they are among the cells
-  Sliced slices;                         // of all threads
+  SliceLogContent slices;                // of all threads
   CountedRegions regions;                // of all threads
   CountedThreads threads;                // the same cells and regions by thread; empty unless it was asked for
   Peers peers;                           // of all threads

@@ -232,7 +232,7 @@ bool widen(Thread& thread, std::uint64_t slot) noexcept try {
     log.width <<= doublings;
     return true;
   }
-  Sliced sliced = slices_of(thread);
+  SliceLogContent sliced = slices_of(thread);
   for (SliceEntry& entry : sliced.entries) entry.slot >>= doublings;
   add_up(sliced.entries);
   SliceBlock* const old = log.newest;
@@ -399,8 +399,8 @@ void forget_slices(Thread& thread) noexcept {
   }
 }
 
-Sliced slices_of(const Thread& thread) {
-  Sliced sliced;
+SliceLogContent slices_of(const Thread& thread) {
+  SliceLogContent sliced;
   if (thread.slices.width != 0) sliced.width = thread.slices.width;
   for (SliceBlock* b = thread.slices.newest; b != nullptr; b = b->next) {
     sliced.entries.insert(sliced.entries.end(), entries_of(b),
@@ -409,15 +409,15 @@ Sliced slices_of(const Thread& thread) {
   return sliced;
 }
 
-Sliced added_up(const std::vector<Sliced>& all) {
-  Sliced sum;
+SliceLogContent added_up(const std::vector<SliceLogContent>& all) {
+  SliceLogContent sum;
   std::size_t entries = 0;
-  for (const Sliced& one : all) {
+  for (const SliceLogContent& one : all) {
     sum.width = std::max(sum.width, one.width);
     entries += one.entries.size();
   }
   sum.entries.reserve(entries);
-  for (const Sliced& one : all) {
+  for (const SliceLogContent& one : all) {
     const std::uint64_t times = sum.width / one.width;
     for (const SliceEntry& entry : one.entries) {
       sum.entries.push_back(entry);

@@ -83,13 +83,13 @@ bool leave_slices(Thread& thread, const FreedComms& freed) noexcept;
 void forget_slices(Thread& thread) noexcept;
 
 // The log entries of one thread, and their slice width.
-struct Sliced {
+struct SliceLogContent {
   Ticks width = first_slice_width;
   std::vector<SliceEntry> entries;
 };
-Sliced slices_of(const Thread& thread);
+SliceLogContent slices_of(const Thread& thread);
 
 // Merges the logs of several threads: converts them to the largest width, and adds up entries with equal key and slot.
-Sliced added_up(const std::vector<Sliced>& all);
+SliceLogContent added_up(const std::vector<SliceLogContent>& all);
 
 }  // namespace commlens

@@ -89,7 +89,7 @@ TEST(slices_of_a_killed_process_are_those_it_had) {
   });
   arena::Reader reader;
   CHECK(reader.read(folder.file()));
-  const Sliced& sliced = reader.counted().slices;
+  const SliceLogContent& sliced = reader.counted().slices;
   CHECK_EQ(sliced.width, 8 * first_slice_width);  // 1,000 slices in 128
   std::map<std::uint64_t, std::uint64_t> calls;
   for (const SliceEntry& entry : sliced.entries) calls[entry.slot] += entry.calls;

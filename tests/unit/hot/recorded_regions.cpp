@@ -66,7 +66,7 @@ Recorded recorded_by(const Thread& thread) {
 
 Slices slices_by(const Thread& thread, Ticks& width) {
   const std::vector<std::string> paths = paths_of(region_names());
-  const Sliced sliced = added_up({slices_of(thread)});
+  const SliceLogContent sliced = added_up({slices_of(thread)});
   width = sliced.width;
   Slices slices;
   for (const SliceEntry& entry : sliced.entries) {

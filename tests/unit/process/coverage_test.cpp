@@ -31,9 +31,9 @@ std::uint64_t definition(const std::string& name) {
   return has.count(name) != 0 ? mpi + 8 : 0;
 }
 
-std::string listed(const std::vector<Covered>& coverage) {
+std::string listed(const std::vector<ImportCoverage>& coverage) {
   std::ostringstream text;
-  for (const Covered& c : coverage) {
+  for (const ImportCoverage& c : coverage) {
     text << c.symbol << " in " << c.object << ": " << explained(c.symbol, c.treatment).first << "\n";
   }
   return text.str();
@@ -43,7 +43,7 @@ std::string listed(const std::vector<Covered>& coverage) {
 std::string treated(const std::string& symbol, std::uint64_t bound = us, const std::vector<Importer>& others = {}) {
   std::vector<Importer> all = others;
   all.push_back(importer("/opt/app/solver", app, {{symbol, bound}}));
-  const std::vector<Covered> coverage = coverage_of(all, modules(), definition);
+  const std::vector<ImportCoverage> coverage = coverage_of(all, modules(), definition);
   if (coverage.size() != 1) return "left out";
   const auto [state, reason] = explained(coverage[0].symbol, coverage[0].treatment);
   return reason.empty() ? state : state + (": " + reason);
@@ -136,15 +136,15 @@ TEST(objects_are_told_by_their_file_name_and_each_for_itself) {
 }
 
 TEST(what_is_written_is_read_back_and_damage_is_noticed) {
-  const std::vector<Covered> told = {{"MPI_Send", "solver", Treatment::measured},
-                                     {"MPI_Wtime", "solver", Treatment::skipped},
-                                     {"MPI_Send", "libphysics.so", Treatment::past_us}};
+  const std::vector<ImportCoverage> told = {{"MPI_Send", "solver", Treatment::measured},
+                                            {"MPI_Wtime", "solver", Treatment::skipped},
+                                            {"MPI_Send", "libphysics.so", Treatment::past_us}};
   const std::string text = written(told);
-  std::vector<Covered> back;
+  std::vector<ImportCoverage> back;
   CHECK(read_coverage(text, back));
   CHECK_EQ(listed(back), listed(told));
   for (std::size_t n = 0; n < text.size(); ++n) {
-    std::vector<Covered> part;
+    std::vector<ImportCoverage> part;
     CHECK(!read_coverage(text.substr(0, n), part));
   }
   std::string strange = text;

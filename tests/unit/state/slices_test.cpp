@@ -56,7 +56,7 @@ std::map<Where, Sum> expected(const std::vector<Call>& calls, Ticks width) {
   return sums;
 }
 
-std::map<Where, Sum> found(const Sliced& sliced) {
+std::map<Where, Sum> found(const SliceLogContent& sliced) {
   std::map<Where, Sum> sums;
   for (const SliceEntry& e : sliced.entries) {
     Sum& sum = sums[{comm_of_key(e.key), op_of_key(e.key), e.slot}];
@@ -99,7 +99,7 @@ TEST(slices_are_those_of_a_model_however_long_the_run) {
     const std::vector<Call> calls = random_calls(3000, longest, static_cast<unsigned>(longest));
     for (const Call& call : calls) make(thread, call, call.sent % 7);
     finish_slices(thread, 0);
-    const Sliced sliced = added_up({slices_of(thread)});
+    const SliceLogContent sliced = added_up({slices_of(thread)});
     CHECK(found(sliced) == expected(calls, sliced.width));
     for (const SliceEntry& entry : sliced.entries) CHECK(entry.slot < max_slices);
     // As fine as it can be, and as it may: 65,536 ticks a cell.
@@ -117,7 +117,7 @@ TEST(one_call_that_is_longer_than_all_slices) {
                                     origin + first_slice_width * max_slices * 1000 + 2, 1}};
   for (const Call& call : calls) make(thread, call);
   finish_slices(thread, 0);
-  const Sliced sliced = added_up({slices_of(thread)});
+  const SliceLogContent sliced = added_up({slices_of(thread)});
   CHECK(found(sliced) == expected(calls, sliced.width));
 }
 
@@ -149,7 +149,7 @@ TEST(with_many_communicators_slices_are_wider_and_still_those_of_a_model) {
     longest = std::max(longest, thread.slices.entries);
   }
   finish_slices(thread, 0);
-  const Sliced sliced = added_up({slices_of(thread)});
+  const SliceLogContent sliced = added_up({slices_of(thread)});
   CHECK(found(sliced) == expected(calls, sliced.width));
   CHECK(longest < 20 * comms);  // 120 * comms if nothing were done about it
   CHECK(sliced.entries.back().slot >= 4 && sliced.width > first_slice_width);
@@ -179,7 +179,7 @@ TEST(communicators_that_come_and_go_leave_slices_of_a_model_and_little_memory) {
     }
     CHECK(thread.table.left_out > comms);
     finish_slices(thread, 0);
-    const Sliced sliced = added_up({slices_of(thread)});
+    const SliceLogContent sliced = added_up({slices_of(thread)});
     CHECK(found(sliced) == expected(calls, sliced.width));
   });
 }
@@ -246,7 +246,7 @@ TEST(slices_keep_their_width_if_there_is_no_memory_for_wider_ones) {
     make(thread, {1, 1, origin + max_slices * first_slice_width + 5, origin + max_slices * first_slice_width + 6, 8});
   }
   finish_slices(thread, 0);
-  const Sliced sliced = added_up({slices_of(thread)});
+  const SliceLogContent sliced = added_up({slices_of(thread)});
   CHECK_EQ(sliced.width, first_slice_width);
   CHECK(found(sliced) == expected(calls, sliced.width));
 }
@@ -272,7 +272,7 @@ TEST(threads_of_different_width_add_up) {
   finish_slices(b, 0);
   all = of_a;
   all.insert(all.end(), of_b.begin(), of_b.end());
-  const Sliced sliced = added_up({slices_of(a), slices_of(b)});
+  const SliceLogContent sliced = added_up({slices_of(a), slices_of(b)});
   CHECK(found(sliced) == expected(all, sliced.width));
 }
 
