@@ -223,7 +223,11 @@ def plain_wrapper(w: Wrapped) -> str:
 
 def wrap_file(klass: str, exported: list[Wrapped]) -> str:
     """Return the file with the wrappers of one class."""
-    headers = ["mpit"] if klass == TOOL else ["cached_path", "creation", "family_tuning", "hand", "wrap"]
+    headers = (
+        ["mpit"]
+        if klass == TOOL
+        else ["cached_path", "creation", "family_tuning", "handwritten_wrappers", "wrap"]
+    )
     includes = "\n".join(f'#include "core/mpi/{header}.h"' for header in headers)
     parts = [
         f"// {MADE}\n// SPDX-License-Identifier: Apache-2.0\n",

@@ -4,7 +4,7 @@
 #include "core/mpi/cached_path.h"
 #include "core/mpi/creation.h"
 #include "core/mpi/family_tuning.h"
-#include "core/mpi/hand.h"
+#include "core/mpi/handwritten_wrappers.h"
 #include "core/mpi/wrap.h"
 
 namespace commlens {

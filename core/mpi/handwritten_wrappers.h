@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// All wrappers that cannot be generated from the kinds of their arguments.  The generated wrapper calls each with the
-// next definition and all arguments.
+// The wrappers that gen/calls.py cannot generate.  The generated stub passes the next definition and all arguments to
+// them.
 
 #include "core/mpi/completion_calls.h"
 #include "core/mpi/lifecycle_calls.h"
