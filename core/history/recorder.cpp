@@ -263,8 +263,8 @@ void report(int status, const std::string& error) {
   close(status);
 }
 
-// Waits until `due`.  Returns false as soon as no process counts any more.
-bool waits_until(Ns due, Recorder& recorder) {
+// Waits until `due`.  Returns false at once if no process counts any more.
+bool wait_until(Ns due, Recorder& recorder) {
   constexpr Ns patience = second / 4;
   while (true) {
     recorder.look();  // for one that begins and ends between two snapshots
@@ -305,7 +305,7 @@ int record(const Plan& plan) {
   for (bool is_over = false; !is_over;) {
     // All nodes take their snapshots at the same times, without talking about it.
     const Ns interval = plan.seconds * second, due = (time_of_day() / interval + 1) * interval;
-    is_over = !waits_until(due, recorder);
+    is_over = !wait_until(due, recorder);
     add(is_over ? time_of_day() : due);
     is_over = is_over && !recorder.is_any_counting();  // one may have come meanwhile
   }

@@ -205,11 +205,11 @@ void stop_all(std::uint32_t mark) noexcept try {
 // Returns the index of the next persistent request of a kind, or 0 if it is not sampled: all of the first 64 are, then
 // half of the next 64, and so on, as for communicators (state/samples.h).
 std::uint32_t next_index(std::uint64_t kind, Identity comm) {
-  constexpr std::uint32_t all_of = 64;
+  constexpr std::uint32_t always_sampled = 64;
   static auto* const made = new std::unordered_map<std::uint64_t, std::uint32_t>();  // never destroyed
   const std::uint32_t n = (*made)[kind]++;
   std::uint32_t level = 0;
-  while (n >> level >= all_of) ++level;
+  while (n >> level >= always_sampled) ++level;
   const bool is_chosen = (combine(comm, n) & ((std::uint64_t{1} << level) - 1)) == 0;
   return is_chosen && n < most_operation_index ? n + 1 : 0;
 }

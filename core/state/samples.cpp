@@ -91,11 +91,11 @@ void note_barriers(std::uint32_t comm) {
 bool begin_sampling(const CommRecord& record) {
   if (!is_sampling || record.kind != CommKind::intra || record.view.size < 2) return false;
   if (is_all) return true;
-  constexpr std::uint32_t all_of = 64;
+  constexpr std::uint32_t always_sampled = 64;
   static auto* const made = new std::unordered_map<std::uint64_t, std::uint32_t>();  // never destroyed
   const std::uint32_t n = (*made)[combine(record.op, record.site)]++;
   std::uint32_t level = 0;
-  while (n >> level >= all_of) ++level;
+  while (n >> level >= always_sampled) ++level;
   return (mixed(record.identity) & ((std::uint64_t{1} << level) - 1)) == 0;
 }
 
