@@ -114,9 +114,9 @@ struct alignas(alignment) CommState {
   std::atomic<std::uint64_t> identity;
   CommState* previous;  // the communicator added before this one; an address valid in this process only
   std::uint32_t index;
-  std::int32_t leader;  // world rank of rank 0; -1: in another world
-  std::uint32_t count;  // CommRecord::count; of a set: number of members
-  std::atomic<std::uint32_t> communicators;
+  std::int32_t leader;                       // world rank of rank 0; -1: in another world
+  std::uint32_t count;                       // CommRecord::count; of a set: number of members
+  std::atomic<std::uint32_t> communicators;  // that share this record (CommRecord::communicators)
   char letter;
   bool is_set;
   union {

@@ -115,7 +115,8 @@ CollectiveResult fold_all(Group& group, Values& values) {
   return CollectiveResult::yes;
 }
 
-// Returns the outline from the values of all ranks, and takes from them what the package of this rank contains.
+// Returns the outline from the values of all ranks.  Also stores the id of the world, and the time waited for late
+// ranks, in `own`.
 Outline outline(const Group& group, Contribution& own, const Values& values) {
   Outline result;
   result.in_session = values[in_session] != 0;
@@ -224,7 +225,8 @@ int block_size(int ranks, unsigned long aggregators, std::uint64_t rows) {
 }
 
 Collected collect_together(Group& group, Contribution own) {
-  // Collect.  What has no size yet takes memory, too: from the first message on, no rank may leave the others waiting.
+  // Collect.  Allocates now what merging needs: after the first message, a rank without memory would leave the others
+  // waiting.
   std::optional<SummaryParts> parts;
   try {
     parts.emplace();

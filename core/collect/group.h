@@ -91,8 +91,8 @@ struct Tree {
 };
 Tree tree_of(const Group& group);
 
-// Collective: passes `bytes` of all processes to fold(bytes of one more), from the leaves of the tree to its root, and
-// the root's to all.  Needs no memory.  others: room for as many bytes.
+// Collective: reduces `bytes` up the tree and broadcasts the result.  `others` is a receive buffer of the same size;
+// fold() merges it into `bytes`.  Allocates nothing.
 bool reduce(Group& group, void* bytes, void* others, std::size_t size, const std::function<void()>& fold);
 
 // Collective: reduces the `values` of all processes with fold(sum, values of one more) and returns the sum on all.

@@ -18,22 +18,19 @@ namespace [[gnu::visibility("hidden")]] commlens {
 struct alignas(64) CachedCall {
   static constexpr int most_words = 5;
   static constexpr std::uint64_t never = ~std::uint64_t{0};  // of `freed`: not a call that can be repeated
-  // The counters to which a call of a procedure adds, besides calls and time.  sampled: a call of a stratum.
-  // messages: those that go out and come in are sampled (hot/messages.h).  operation: a collective begins, which is
-  // sampled when it is complete.  may_skip: most calls go untimed (hot/untimed.h).  posts: their begin is needed
-  // anyway.  stays: the call began in the region of its entry, so the entry does not move to another one.
+  // The counters to which a call of a procedure adds, besides calls and time.
   enum Parts : unsigned {
     nothing = 0,
-    sends = 1,
-    receives = 2,
-    out_message = 4,
-    in_message = 8,
-    sampled = 16,
-    messages = 32,
-    operation = 64,
-    may_skip = 128,
-    posts = 256,
-    stays = 512,
+    sends = 1,        // bytes sent
+    receives = 2,     // bytes received
+    out_message = 4,  // a message to one process, or the shape of a collective
+    in_message = 8,   // a message from one process
+    sampled = 16,     // a call of a stratum (hot/samples.h)
+    messages = 32,    // the messages that go out and come in are sampled (hot/messages.h)
+    operation = 64,   // begins a collective, which is sampled when it is complete
+    may_skip = 128,   // most calls go untimed (hot/untimed.h)
+    posts = 256,      // posts a receive: its begin is needed, timed or not
+    stays = 512,      // the call began in the region of its entry, so the entry does not move to another one
     sampled_send = out_message | messages
   };
   static constexpr bool samples_what_it_sends(unsigned parts) noexcept {
@@ -46,10 +43,10 @@ struct alignas(64) CachedCall {
   std::uint32_t region;
   std::int32_t source;             // of the message that was received last; if sampled, or an operation: SampleFlag
   std::uint64_t word[most_words];  // of the arguments
-  CachedCall* next;                // the call that followed last time, or this one: prefetching either costs the same
+  CachedCall* next;                // the call that followed last time; this entry itself if none has followed yet
   Cell* cell;
-  // A call that may go untimed has one message at most, so that one of the two is free for the cell of those that do;
-  // null: it has none yet.
+  // An untimed call sends or receives at most one message, so one of the two pointers is free.  It points to the cell
+  // of the untimed calls; null: not created yet.
   union {
     PeerCell* out;
     Cell* untimed_in;  // if a message comes in

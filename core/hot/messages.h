@@ -64,12 +64,13 @@ struct alignas(64) Channel {
   std::uint32_t thread;  // that uses it
 };
 
-// From the top bit on: 1, whether messages are received (1 bit), communicator (25), rank of the peer (32).
+// Bit 63: 1.  Bit 58: 1 for operations, else 0.  Bit 57: 1 if messages are received.  Bits 56-32: communicator.
+// Bits 31-0: rank of the peer.
 inline constexpr std::uint64_t channel_key(Flow flow, std::uint32_t comm, std::uint32_t peer) noexcept {
   return std::uint64_t{1} << 63 | std::uint64_t{flow == Flow::received} << 57 | std::uint64_t{comm} << 32 | peer;
 }
-// The same for operations.  From the top bit on: 1, 1 in bit 58, communicator (25), index (15), procedure (10), size
-// bin (7).  index: 0 for a non-blocking procedure; each persistent request has one of its own.
+// The same for operations.  Bits 31-17: index.  Bits 16-7: procedure.  Bits 6-0: size bin.  index: 0 for a non-blocking
+// procedure; each persistent request has one of its own.
 inline constexpr std::uint32_t most_operation_index = (1u << 15) - 1;
 inline constexpr std::uint64_t operation_key(std::uint32_t comm, std::uint32_t op, std::uint32_t bin,
                                              std::uint32_t index) noexcept {

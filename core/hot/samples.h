@@ -61,7 +61,7 @@ inline constexpr Key stratum_key(std::uint32_t comm, std::uint32_t op, std::uint
   return make_key(comm, op, bin, 0);
 }
 
-// The choice of a stratum.  comm: identity of the communicator.
+// Returns the seed that decides which calls of a stratum are sampled.  comm: identity of the communicator.
 inline Identity seed_of(Identity comm, Key key) noexcept {
   return combine(comm, std::uint64_t{op_of_key(key)} << 7 | bin_of_key(key));
 }

@@ -35,7 +35,7 @@ struct alignas(64) Series {
 };
 static_assert(sizeof(Series) == 64);
 
-// Adds a value.  Amortised, it looks at two places.
+// Adds a value.  Visits two slots on average.
 inline void add_value(Series& series, RegionKey key, Ticks time, double value) noexcept {
   const std::uint64_t number = series.count;
   // Before the value: readers of the arena take no number beyond the count.

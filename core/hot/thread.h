@@ -217,8 +217,9 @@ Cell* record_untimed(Thread& thread, Key key, Site site, Ticks end, std::uint64_
                      std::uint64_t received) noexcept;
 
 // Chooses how many calls like `r` go untimed before the next one that is timed, after one that stands for its block,
-// took `spent`, and was counted in `counted`.  Adds the estimate of the time of the others of its block. untimed, gap:
-// of r.  pre: gap.turn > 0, as it was counted up in advance
+// took `spent`, and was counted in `counted`.  Adds the estimate of the time of the others of its block.  untimed, gap:
+// of r.  pre: after_timed() has incremented gap.turn, so that 1 means: this call stands for its block.  Larger values:
+// the call was timed for another reason.
 void plan_untimed(Thread& thread, const CachedCall& r, const Cell& counted, Cell*& untimed, Gap& gap,
                   Ticks spent) noexcept;
 

@@ -13,7 +13,7 @@
 // The order that commlens_reorder() finds: every member says what it has exchanged and where it is, rank 0 searches.
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// What a member tells the others of itself.  Sent as it is: all have the same memory layout.
+// Facts that each member sends to rank 0.  Sent as they are: all have the same memory layout.
 struct MemberFacts {
   std::uint64_t partners;  // how many PartnerBytes follow
   std::uint64_t to_all;    // bytes that it has exchanged with each other member
@@ -28,8 +28,8 @@ struct PartnerBytes {
   std::uint32_t member, unused;
 };
 
-// All that a member has to say, and memory for what rank 0 hears.  Made before anything is sent, so that a member
-// without memory can say so in time.
+// The facts that a member sends, and on rank 0 the buffers for those of all members.  Allocated before the first
+// message, so that a member without memory can still decline.
 struct ReorderStatement {
   MemberRanks members;
   bool are_inside_known;

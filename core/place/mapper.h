@@ -52,8 +52,8 @@ struct Balance {
 // Returns the gain in percent of the cost before.
 double gain_percent(const Balance& balance) noexcept;
 
-// Returns whether the gain exceeds the cost by what is asked for.  Both are shares: the cost, of the time spent in MPI.
-// If 0 is asked for, any gain is enough, whatever the cost.
+// Returns whether gain_percent() minus the cost reaches min_percent.  The cost is cost_s as a percentage of
+// communicating_s.  If min_percent is 0, any gain is enough, whatever the cost.
 bool pays(const Balance& balance) noexcept;
 
 }  // namespace commlens

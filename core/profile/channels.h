@@ -32,7 +32,7 @@ struct ChannelEnd {
   int from = 0, to = 0;         // ranks in the communicator; of operations: both that of the process
   bool is_receiver = false;
   int rank = 0;                      // of the process, in the world
-  bool has_several_threads = false;  // then it has one sample, which tells the call only
+  bool has_several_threads = false;  // then one sample remains, for procedure and size bin
   std::uint64_t messages = 0;        // all messages, or operations, of the channel
   std::uint64_t all = 0;             // all messages that the rank received, or sent, in the communicator
   int members = 0;                   // size of the communicator
@@ -63,7 +63,7 @@ Later later(const RankClock& of, Ticks time, const RankClock& than_of, Ticks tha
 // Time in the call of a sample.
 Ns spent_in(const ChannelEnd& end, const MessageRow& row);
 
-// A sample that tells nothing, or a channel that has none.
+// A sample that cannot be split, or a channel without samples, and the reason.
 struct LostSample {
   const ChannelEnd* end;
   std::uint32_t comm, op, bin;  // of the call

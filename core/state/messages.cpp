@@ -15,7 +15,7 @@
 namespace commlens {
 namespace {
 
-constexpr std::int32_t never = 0x7fffffff;  // of Channel::skips: 2^31 messages later it is asked again
+constexpr std::int32_t never = 0x7fffffff;  // value of Channel::skips that postpones the next check by 2^31 messages
 constexpr std::uint32_t highest_level = highest_message_level;
 constexpr std::uint64_t most_channel_bytes = most_message_bytes / 4;
 constexpr std::uint64_t most_chunk_bytes = most_message_bytes - most_channel_bytes;
@@ -111,8 +111,8 @@ void stop(Channel& channel) noexcept {
   channel.key = 0;
 }
 
-// Marks a channel as used by several threads, also for those who read the arena.  One sample remains, of any number, to
-// tell the call.
+// Marks a channel as used by several threads, also for those who read the arena.  The order of its messages is unknown;
+// one sample remains, from which the profile takes procedure and size bin.
 void leave_out(Channel& channel) noexcept {
   if (!is_sampled(channel)) return;
   const MessageSample one = channel.first != nullptr ? channel.first->sample[0] : MessageSample{};

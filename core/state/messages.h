@@ -28,7 +28,8 @@ Channel* channel_of(Thread& thread, PeerKey key, PeerPlace place) noexcept;
 struct ChannelSamples {
   std::uint64_t key = 0;  // as in MessageChunk
   std::uint32_t level = 0;
-  bool has_several_threads = false;  // the order of its messages is not known: one sample tells the call only
+  // The order of its messages is unknown; one sample remains, from which the profile takes procedure and size bin.
+  bool has_several_threads = false;
   std::vector<MessageSample> samples;
 };
 

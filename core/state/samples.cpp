@@ -19,7 +19,7 @@ HandleMap strata;
 
 namespace {
 
-constexpr std::int32_t never = 0x7fffffff;   // of Stratum::skips: 2^31 calls later it is asked again
+constexpr std::int32_t never = 0x7fffffff;   // value of Stratum::skips that postpones the next check by 2^31 calls
 constexpr std::uint32_t highest_level = 30;  // so that the distance between two samples fits into `skips`
 // A quarter of the memory is for strata, so that new ones find room when the samples of others have used up the rest.
 constexpr std::uint64_t most_strata_bytes = most_sample_bytes / 4;
