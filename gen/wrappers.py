@@ -42,7 +42,7 @@ def by_hand(w: Wrapped) -> str:
         volume = f", [&](Volume& volume, const CommView& comm_view) {{ {w.measured()}; }}"
     arguments = ", ".join(filter(None, [w.policy.hand_first, w.form.arguments]))
     return (
-        f"  return hand::{w.policy.hand}(next, {w.op}, COMMLENS_CALLER{volume}"
+        f"  return handwritten::{w.policy.hand}(next, {w.op}, COMMLENS_CALLER{volume}"
         f"{f', {arguments}' if arguments else ''});\n"
     )
 

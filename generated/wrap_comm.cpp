@@ -152,7 +152,7 @@ int wrap_MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm
 template <Entry entry>
 int wrap_MPI_Comm_disconnect(MPI_Comm* comm) {
   const auto next = next_of(&wrap_MPI_Comm_disconnect<entry>, entry, 74);
-  return hand::comm_free(next, op::MPI_Comm_disconnect, COMMLENS_CALLER, comm);
+  return handwritten::comm_free(next, op::MPI_Comm_disconnect, COMMLENS_CALLER, comm);
 }
 
 template <Entry entry>
@@ -194,7 +194,7 @@ int wrap_MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm)
 template <Entry entry>
 int wrap_MPI_Comm_free(MPI_Comm* comm) {
   const auto next = next_of(&wrap_MPI_Comm_free<entry>, entry, 78);
-  return hand::comm_free(next, op::MPI_Comm_free, COMMLENS_CALLER, comm);
+  return handwritten::comm_free(next, op::MPI_Comm_free, COMMLENS_CALLER, comm);
 }
 
 template <Entry entry>
@@ -218,13 +218,13 @@ int wrap_MPI_Comm_get_parent(MPI_Comm* parent) {
 template <Entry entry>
 int wrap_MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Comm_idup<entry>, entry, 86);
-  return hand::idup(next, op::MPI_Comm_idup, COMMLENS_CALLER, comm, newcomm, request);
+  return handwritten::idup(next, op::MPI_Comm_idup, COMMLENS_CALLER, comm, newcomm, request);
 }
 
 template <Entry entry>
 int wrap_MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Comm_idup_with_info<entry>, entry, 87);
-  return hand::idup(next, op::MPI_Comm_idup_with_info, COMMLENS_CALLER, comm, info, newcomm, request);
+  return handwritten::idup(next, op::MPI_Comm_idup_with_info, COMMLENS_CALLER, comm, info, newcomm, request);
 }
 
 template <Entry entry>
@@ -248,7 +248,7 @@ int wrap_MPI_Comm_join(int fd, MPI_Comm* intercomm) {
 template <Entry entry>
 int wrap_MPI_Comm_set_name(MPI_Comm comm, const char* comm_name) {
   const auto next = next_of(&wrap_MPI_Comm_set_name<entry>, entry, 96);
-  return hand::comm_set_name(next, op::MPI_Comm_set_name, COMMLENS_CALLER, comm, comm_name);
+  return handwritten::comm_set_name(next, op::MPI_Comm_set_name, COMMLENS_CALLER, comm, comm_name);
 }
 
 template <Entry entry>

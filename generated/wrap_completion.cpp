@@ -13,79 +13,79 @@ namespace {
 template <Entry entry>
 int wrap_MPI_Request_free(MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Request_free<entry>, entry, 402);
-  return hand::request_free(next, op::MPI_Request_free, COMMLENS_CALLER, request);
+  return handwritten::request_free(next, op::MPI_Request_free, COMMLENS_CALLER, request);
 }
 
 template <Entry entry>
 int wrap_MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Request_get_status<entry>, entry, 403);
-  return hand::get_status(next, op::MPI_Request_get_status, COMMLENS_CALLER, request, flag, status);
+  return handwritten::get_status(next, op::MPI_Request_get_status, COMMLENS_CALLER, request, flag, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Request_get_status_all<entry>, entry, 404);
-  return hand::of_requests(next, op::MPI_Request_get_status_all, COMMLENS_CALLER, count, array_of_requests, flag, array_of_statuses);
+  return handwritten::of_requests(next, op::MPI_Request_get_status_all, COMMLENS_CALLER, count, array_of_requests, flag, array_of_statuses);
 }
 
 template <Entry entry>
 int wrap_MPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* index, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Request_get_status_any<entry>, entry, 405);
-  return hand::of_requests(next, op::MPI_Request_get_status_any, COMMLENS_CALLER, count, array_of_requests, index, flag, status);
+  return handwritten::of_requests(next, op::MPI_Request_get_status_any, COMMLENS_CALLER, count, array_of_requests, index, flag, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Request_get_status_some<entry>, entry, 406);
-  return hand::of_requests(next, op::MPI_Request_get_status_some, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return handwritten::of_requests(next, op::MPI_Request_get_status_some, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 template <Entry entry>
 int wrap_MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Test<entry>, entry, 492);
-  return hand::test(next, op::MPI_Test, COMMLENS_CALLER, request, flag, status);
+  return handwritten::test(next, op::MPI_Test, COMMLENS_CALLER, request, flag, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Testall<entry>, entry, 494);
-  return hand::testall(next, op::MPI_Testall, COMMLENS_CALLER, count, array_of_requests, flag, array_of_statuses);
+  return handwritten::testall(next, op::MPI_Testall, COMMLENS_CALLER, count, array_of_requests, flag, array_of_statuses);
 }
 
 template <Entry entry>
 int wrap_MPI_Testany(int count, MPI_Request array_of_requests[], int* index, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Testany<entry>, entry, 495);
-  return hand::testany(next, op::MPI_Testany, COMMLENS_CALLER, count, array_of_requests, index, flag, status);
+  return handwritten::testany(next, op::MPI_Testany, COMMLENS_CALLER, count, array_of_requests, index, flag, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Testsome<entry>, entry, 496);
-  return hand::testsome(next, op::MPI_Testsome, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return handwritten::testsome(next, op::MPI_Testsome, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 template <Entry entry>
 int wrap_MPI_Wait(MPI_Request* request, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Wait<entry>, entry, 553);
-  return hand::wait(next, op::MPI_Wait, COMMLENS_CALLER, request, status);
+  return handwritten::wait(next, op::MPI_Wait, COMMLENS_CALLER, request, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Waitall<entry>, entry, 554);
-  return hand::waitall(next, op::MPI_Waitall, COMMLENS_CALLER, count, array_of_requests, array_of_statuses);
+  return handwritten::waitall(next, op::MPI_Waitall, COMMLENS_CALLER, count, array_of_requests, array_of_statuses);
 }
 
 template <Entry entry>
 int wrap_MPI_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Waitany<entry>, entry, 555);
-  return hand::waitany(next, op::MPI_Waitany, COMMLENS_CALLER, count, array_of_requests, index, status);
+  return handwritten::waitany(next, op::MPI_Waitany, COMMLENS_CALLER, count, array_of_requests, index, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Waitsome<entry>, entry, 556);
-  return hand::waitsome(next, op::MPI_Waitsome, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return handwritten::waitsome(next, op::MPI_Waitsome, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 }  // namespace

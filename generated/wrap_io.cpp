@@ -13,7 +13,7 @@ namespace {
 template <Entry entry>
 int wrap_MPI_File_close(MPI_File* fh) {
   const auto next = next_of(&wrap_MPI_File_close<entry>, entry, 118);
-  return hand::file_close(next, op::MPI_File_close, COMMLENS_CALLER, fh);
+  return handwritten::file_close(next, op::MPI_File_close, COMMLENS_CALLER, fh);
 }
 
 template <Entry entry>
@@ -1111,19 +1111,19 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
 template <Entry entry>
 int wrap_MPI_File_read_all_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_all_begin<entry>, entry, 159);
-  return hand::read_begin(next, op::MPI_File_read_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
+  return handwritten::read_begin(next, op::MPI_File_read_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
 
 template <Entry entry>
 int wrap_MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_all_begin_c<entry>, entry, 160);
-  return hand::read_begin(next, op::MPI_File_read_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
+  return handwritten::read_begin(next, op::MPI_File_read_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
 
 template <Entry entry>
 int wrap_MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_all_end<entry>, entry, 161);
-  return hand::read_end(next, op::MPI_File_read_all_end, COMMLENS_CALLER, fh, buf, status);
+  return handwritten::read_end(next, op::MPI_File_read_all_end, COMMLENS_CALLER, fh, buf, status);
 }
 
 template <Entry entry>
@@ -1249,19 +1249,19 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
 template <Entry entry>
 int wrap_MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_at_all_begin<entry>, entry, 166);
-  return hand::read_begin(next, op::MPI_File_read_at_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, offset, buf, count, datatype);
+  return handwritten::read_begin(next, op::MPI_File_read_at_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, offset, buf, count, datatype);
 }
 
 template <Entry entry>
 int wrap_MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_at_all_begin_c<entry>, entry, 167);
-  return hand::read_begin(next, op::MPI_File_read_at_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, offset, buf, count, datatype);
+  return handwritten::read_begin(next, op::MPI_File_read_at_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, offset, buf, count, datatype);
 }
 
 template <Entry entry>
 int wrap_MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_at_all_end<entry>, entry, 168);
-  return hand::read_end(next, op::MPI_File_read_at_all_end, COMMLENS_CALLER, fh, buf, status);
+  return handwritten::read_end(next, op::MPI_File_read_at_all_end, COMMLENS_CALLER, fh, buf, status);
 }
 
 template <Entry entry>
@@ -1327,19 +1327,19 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
 template <Entry entry>
 int wrap_MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_ordered_begin<entry>, entry, 171);
-  return hand::read_begin(next, op::MPI_File_read_ordered_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
+  return handwritten::read_begin(next, op::MPI_File_read_ordered_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
 
 template <Entry entry>
 int wrap_MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_ordered_begin_c<entry>, entry, 172);
-  return hand::read_begin(next, op::MPI_File_read_ordered_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
+  return handwritten::read_begin(next, op::MPI_File_read_ordered_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
 
 template <Entry entry>
 int wrap_MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_ordered_end<entry>, entry, 173);
-  return hand::read_end(next, op::MPI_File_read_ordered_end, COMMLENS_CALLER, fh, buf, status);
+  return handwritten::read_end(next, op::MPI_File_read_ordered_end, COMMLENS_CALLER, fh, buf, status);
 }
 
 template <Entry entry>

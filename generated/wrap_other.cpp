@@ -13,7 +13,7 @@ namespace {
 template <Entry entry>
 int wrap_MPI_Abort(MPI_Comm comm, int errorcode) {
   const auto next = next_of(&wrap_MPI_Abort<entry>, entry, 0);
-  return hand::abort(next, op::unknown, COMMLENS_CALLER, comm, errorcode);
+  return handwritten::abort(next, op::unknown, COMMLENS_CALLER, comm, errorcode);
 }
 
 template <Entry entry>
@@ -1261,7 +1261,7 @@ int plain_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
 template <Entry entry>
 int wrap_MPI_Finalize() {
   const auto next = next_of(&wrap_MPI_Finalize<entry>, entry, 205);
-  return hand::finalize(next, op::unknown, COMMLENS_CALLER);
+  return handwritten::finalize(next, op::unknown, COMMLENS_CALLER);
 }
 
 template <Entry entry>
@@ -1877,13 +1877,13 @@ int wrap_MPI_Info_set(MPI_Info info, const char* key, const char* value) {
 template <Entry entry>
 int wrap_MPI_Init(int* argc, char*** argv) {
   const auto next = next_of(&wrap_MPI_Init<entry>, entry, 295);
-  return hand::init(next, op::unknown, COMMLENS_CALLER, argc, argv);
+  return handwritten::init(next, op::unknown, COMMLENS_CALLER, argc, argv);
 }
 
 template <Entry entry>
 int wrap_MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   const auto next = next_of(&wrap_MPI_Init_thread<entry>, entry, 296);
-  return hand::init(next, op::unknown, COMMLENS_CALLER, argc, argv, required, provided);
+  return handwritten::init(next, op::unknown, COMMLENS_CALLER, argc, argv, required, provided);
 }
 
 template <Entry entry>
@@ -2134,7 +2134,7 @@ int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm
 template <Entry entry>
 int wrap_MPI_Pcontrol(const int level, const void* varargs) {
   const auto next = next_of(&wrap_MPI_Pcontrol<entry>, entry, 366);
-  return hand::pcontrol(next, op::unknown, COMMLENS_CALLER, level, varargs);
+  return handwritten::pcontrol(next, op::unknown, COMMLENS_CALLER, level, varargs);
 }
 
 template <Entry entry>
@@ -2323,7 +2323,7 @@ int wrap_MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI
 template <Entry entry>
 int wrap_MPI_Session_finalize(MPI_Session* session) {
   const auto next = next_of(&wrap_MPI_Session_finalize<entry>, entry, 443);
-  return hand::session_finalize(next, op::unknown, COMMLENS_CALLER, session);
+  return handwritten::session_finalize(next, op::unknown, COMMLENS_CALLER, session);
 }
 
 template <Entry entry>
@@ -2394,7 +2394,7 @@ int wrap_MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, M
 template <Entry entry>
 int wrap_MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
   const auto next = next_of(&wrap_MPI_Session_init<entry>, entry, 451);
-  return hand::session_init(next, op::unknown, COMMLENS_CALLER, info, errhandler, session);
+  return handwritten::session_init(next, op::unknown, COMMLENS_CALLER, info, errhandler, session);
 }
 
 template <Entry entry>
@@ -2917,7 +2917,7 @@ int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
 template <Entry entry>
 int wrap_MPI_Type_free(MPI_Datatype* datatype) {
   const auto next = next_of(&wrap_MPI_Type_free<entry>, entry, 523);
-  return hand::type_free(next, op::MPI_Type_free, COMMLENS_CALLER, datatype);
+  return handwritten::type_free(next, op::MPI_Type_free, COMMLENS_CALLER, datatype);
 }
 
 template <Entry entry>

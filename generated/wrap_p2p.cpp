@@ -131,7 +131,7 @@ int wrap_MPI_Buffer_iflush(MPI_Request* request) {
 template <Entry entry>
 int wrap_MPI_Cancel(MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Cancel<entry>, entry, 50);
-  return hand::cancel(next, op::MPI_Cancel, COMMLENS_CALLER, request);
+  return handwritten::cancel(next, op::MPI_Cancel, COMMLENS_CALLER, request);
 }
 
 template <Entry entry>
@@ -824,25 +824,25 @@ int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mess
 template <Entry entry>
 int wrap_MPI_Parrived(MPI_Request request, int partition, int* flag) {
   const auto next = next_of(&wrap_MPI_Parrived<entry>, entry, 365);
-  return hand::of_request(next, op::MPI_Parrived, COMMLENS_CALLER, request, request, partition, flag);
+  return handwritten::of_request(next, op::MPI_Parrived, COMMLENS_CALLER, request, request, partition, flag);
 }
 
 template <Entry entry>
 int wrap_MPI_Pready(int partition, MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Pready<entry>, entry, 367);
-  return hand::of_request(next, op::MPI_Pready, COMMLENS_CALLER, request, partition, request);
+  return handwritten::of_request(next, op::MPI_Pready, COMMLENS_CALLER, request, partition, request);
 }
 
 template <Entry entry>
 int wrap_MPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Pready_list<entry>, entry, 368);
-  return hand::of_request(next, op::MPI_Pready_list, COMMLENS_CALLER, request, length, array_of_partitions, request);
+  return handwritten::of_request(next, op::MPI_Pready_list, COMMLENS_CALLER, request, length, array_of_partitions, request);
 }
 
 template <Entry entry>
 int wrap_MPI_Pready_range(int partition_low, int partition_high, MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Pready_range<entry>, entry, 369);
-  return hand::of_request(next, op::MPI_Pready_range, COMMLENS_CALLER, request, partition_low, partition_high, request);
+  return handwritten::of_request(next, op::MPI_Pready_range, COMMLENS_CALLER, request, partition_low, partition_high, request);
 }
 
 template <Entry entry>
@@ -1444,13 +1444,13 @@ int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
 template <Entry entry>
 int wrap_MPI_Start(MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Start<entry>, entry, 457);
-  return hand::start(next, op::MPI_Start, COMMLENS_CALLER, request);
+  return handwritten::start(next, op::MPI_Start, COMMLENS_CALLER, request);
 }
 
 template <Entry entry>
 int wrap_MPI_Startall(int count, MPI_Request array_of_requests[]) {
   const auto next = next_of(&wrap_MPI_Startall<entry>, entry, 458);
-  return hand::startall(next, op::MPI_Startall, COMMLENS_CALLER, count, array_of_requests);
+  return handwritten::startall(next, op::MPI_Startall, COMMLENS_CALLER, count, array_of_requests);
 }
 
 }  // namespace

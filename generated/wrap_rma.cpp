@@ -912,7 +912,7 @@ int plain_MPI_Win_flush_local_all(MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_free(MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_free<entry>, entry, 576);
-  return hand::win_free(next, op::MPI_Win_free, COMMLENS_CALLER, win);
+  return handwritten::win_free(next, op::MPI_Win_free, COMMLENS_CALLER, win);
 }
 
 template <Entry entry>

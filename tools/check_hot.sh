@@ -51,7 +51,7 @@ allowed=(
   # Creation and freeing of persistent requests.
   remember_persistent free_persistent
   # The end of a time slice.
-  slice_ended slice_over
+  end_slice_after_call end_slice_at_region
   # A thread that only records values, after commlens_reset().
   forget_before_value clears
   # First use and freeing of datatypes; creation, naming and freeing of communicators, windows and files; the first use of
@@ -63,7 +63,7 @@ allowed=(
   has_paths
   # Rare: the events of MPI_Init, with COMMLENS_COUNTERS.
   events_are_counted note_events
-  hand::initialised hand::finalising hand::aborting hand::session_began hand::session_ending
+  handwritten::initialised handwritten::finalising handwritten::aborting handwritten::session_began handwritten::session_ending
 )
 
 most_tls=1024

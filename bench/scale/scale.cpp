@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     own.destination.quiet = true;
     own.aggregators = aggregators;
     own.summary = is_summary;
-    stored += collect_together(rank, std::move(own)) == Collected::stored ? 1 : 0;
+    stored += collect_together(rank, std::move(own)) == CollectResult::stored ? 1 : 0;
     clock_here();
     finalize = std::max(finalize, rank.clock() - begin);
   });

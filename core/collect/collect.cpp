@@ -149,12 +149,12 @@ std::vector<char> package(const Group& group, Contribution& own, const Outline& 
 }
 
 // Gives the package to the aggregator of the block and waits until it is stored.
-Collected hand_over(Group& group, int leader, std::vector<char> package) {
+CollectResult hand_over(Group& group, int leader, std::vector<char> package) {
   const TransferResult passed = put(group, leader, package);
   package = {};
   char answer = 0;
-  if (passed == TransferResult::broken || !group.receive(leader, &answer, 1)) return Collected::not_stored;
-  return passed == TransferResult::yes && answer != 0 ? Collected::stored : Collected::not_stored;
+  if (passed == TransferResult::broken || !group.receive(leader, &answer, 1)) return CollectResult::not_stored;
+  return passed == TransferResult::yes && answer != 0 ? CollectResult::stored : CollectResult::not_stored;
 }
 
 bool add_to(Profile& profile, std::string_view package) {
@@ -193,7 +193,7 @@ void say_incomplete(const Group& group) {
 }
 
 // Collective, after gather(): rank 0 merges the packages of all ranks and writes the profile.
-Collected write_gathered(Group& group, const Destination& destination, Profile& profile, out::Phases phases) {
+CollectResult write_gathered(Group& group, const Destination& destination, Profile& profile, out::Phases phases) {
   char answer = 0;
   if (group.rank() == 0) {
     profile.world_size = group.size();
@@ -203,7 +203,7 @@ Collected write_gathered(Group& group, const Destination& destination, Profile& 
     if (!complete) say_incomplete(group);
     answer = write(group, group.size(), destination, profile, phases) && complete ? 1 : 0;
   }
-  return group.broadcast(answer) && answer != 0 ? Collected::stored : Collected::not_stored;
+  return group.broadcast(answer) && answer != 0 ? CollectResult::stored : CollectResult::not_stored;
 }
 
 }  // namespace
@@ -224,7 +224,7 @@ int block_size(int ranks, unsigned long aggregators, std::uint64_t rows) {
   return (ranks + wanted - 1) / wanted;
 }
 
-Collected collect_together(Group& group, Contribution own) {
+CollectResult collect_together(Group& group, Contribution own) {
   // Collect.  Allocates now what merging needs: after the first message, a rank without memory would leave the others
   // waiting.
   std::optional<SummaryParts> parts;
@@ -236,15 +236,15 @@ Collected collect_together(Group& group, Contribution own) {
   Values values = values_of(group, own, parts.has_value());
   switch (fold_all(group, values)) {
     case CollectiveResult::yes: break;
-    case CollectiveResult::no: return Collected::no_messages;
-    case CollectiveResult::broken: return Collected::not_begun;
+    case CollectiveResult::no: return CollectResult::no_messages;
+    case CollectiveResult::broken: return CollectResult::not_begun;
   }
   const Outline plan = outline(group, own, values);
-  if (plan.in_session) return Collected::too_early;
-  if (plan.impossible) return Collected::not_stored;
+  if (plan.in_session) return CollectResult::too_early;
+  if (plan.impossible) return CollectResult::not_stored;
   if (plan.unwanted) {
     if (group.rank() == 0) say_unwanted(own.destination);
-    return Collected::stored;
+    return CollectResult::stored;
   }
   std::vector<char> bytes = package(group, own, plan);
   out::Phases phases{own.begin, own.clock()};
@@ -252,13 +252,13 @@ Collected collect_together(Group& group, Contribution own) {
   const int block = block_size(group.size(), plan.aggregators, plan.rows);
   if (!plan.summary && block >= group.size()) {
     const CollectiveResult gathered = group.gather(bytes);
-    if (gathered == CollectiveResult::broken) return Collected::not_stored;
+    if (gathered == CollectiveResult::broken) return CollectResult::not_stored;
     if (gathered == CollectiveResult::yes) return write_gathered(group, own.destination, parts->profile, phases);
   }
-  if (!group.connect()) return Collected::no_messages;
+  if (!group.connect()) return CollectResult::no_messages;
   if (plan.summary) {
     const bool is_stored = collect_summary(group, own.destination, phases, std::move(bytes), *parts);
-    return is_stored ? Collected::stored : Collected::not_stored;
+    return is_stored ? CollectResult::stored : CollectResult::not_stored;
   }
 
   // Gather.
@@ -268,7 +268,7 @@ Collected collect_together(Group& group, Contribution own) {
   Profile& profile = parts->profile;
   profile.world_size = group.size();
   bool complete = true;
-  if (!gather(group, end, std::move(bytes), profile, complete)) return Collected::not_stored;
+  if (!gather(group, end, std::move(bytes), profile, complete)) return CollectResult::not_stored;
   phases.gathered = own.clock();
   if (!complete) say_incomplete(group);
 
@@ -276,7 +276,7 @@ Collected collect_together(Group& group, Contribution own) {
   const bool is_stored = write(group, block, own.destination, profile, phases);
   const char answer = is_stored && complete ? 1 : 0;
   for (int rank = leader + 1; rank < end; ++rank) group.send(rank, &answer, 1);
-  return answer != 0 ? Collected::stored : Collected::not_stored;
+  return answer != 0 ? CollectResult::stored : CollectResult::not_stored;
 }
 
 }  // namespace commlens

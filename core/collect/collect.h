@@ -23,7 +23,7 @@ struct Contribution {
   Ticks (*clock)() = now;          // of the phases
 };
 
-enum class Collected {
+enum class CollectResult {
   stored,       // the counters of this rank are in a profile
   not_stored,   // the counters are in no profile; a message has been printed
   not_begun,    // the ranks have exchanged nothing; the group has the reason
@@ -33,7 +33,7 @@ enum class Collected {
 
 // Collective over the group: merges the counters of all ranks into one profile.  Aggregators gather the rows of a block
 // of ranks each, agree on global ids, and write one shard each; a single aggregator writes the profile itself.
-Collected collect_together(Group& group, Contribution own);
+CollectResult collect_together(Group& group, Contribution own);
 
 // Returns the number of ranks per aggregator.  aggregators = 0 chooses it by `rows`, the number of cells of all ranks.
 int block_size(int ranks, unsigned long aggregators, std::uint64_t rows);

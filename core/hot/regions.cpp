@@ -29,7 +29,7 @@ void count_in(Thread& thread, std::uint32_t region, std::uint32_t changes) noexc
 }
 
 void look_at_slice(Thread& thread, Ticks now) noexcept {
-  if (__builtin_expect(thread.is_due(now), 0)) slice_over(thread, now);
+  if (__builtin_expect(thread.is_due(now), 0)) end_slice_at_region(thread, now);
 }
 
 void add_time(RegionCell& cell, Ticks spent, Ticks nested, Ticks mpi) noexcept {

@@ -273,7 +273,7 @@ std::uint32_t end_of_another(const Thread& thread, const RegionName& name, Site 
 std::uint32_t loop_of_iteration(const Thread& thread, Site site) noexcept;
 
 // Called when a slice has ended at the begin or end of a region (state/slices.cpp).
-void slice_over(Thread& thread, Ticks now) noexcept;
+void end_slice_at_region(Thread& thread, Ticks now) noexcept;
 
 // Called when the thread has to clear its counters before it records a value (state/pauses.cpp).
 void forget_before_value(Thread& thread) noexcept;

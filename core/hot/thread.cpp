@@ -21,7 +21,7 @@ __attribute__((noinline, cold)) Cell* record_first(Thread& thread, Key key, Site
 __attribute__((noinline, cold)) Cell* record_late(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent,
                                                   std::uint64_t received) noexcept {
   const Ticks end = thread.current.since + spent;
-  slice_ended(thread, key, spent);
+  end_slice_after_call(thread, key, spent);
   spent = end - thread.current.since;  // without the time that did not count
   return record_first(thread, key, site, spent, sent, received);
 }
@@ -39,7 +39,7 @@ Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent
 
 Cell* record_untimed(Thread& thread, Key key, Site site, Ticks end, std::uint64_t sent,
                      std::uint64_t received) noexcept {
-  if (thread.is_due(end)) slice_ended(thread, key, 0);
+  if (thread.is_due(end)) end_slice_after_call(thread, key, 0);
   const Key untimed = untimed_key(key);
   Cell* const cell = find_cell(thread.table, untimed != 0 ? untimed : key, site);
   cell->calls += 1;

@@ -202,7 +202,7 @@ struct Thread {
 extern __thread Thread* current_thread;
 
 // Cold.  Begins a slice, before the call that ended the previous one is counted under `key`.
-void slice_ended(Thread& thread, Key key, Ticks spent) noexcept;
+void end_slice_after_call(Thread& thread, Key key, Ticks spent) noexcept;
 
 // Counts one finished call, which began at `doing.since`, and returns its cell.  A function, not inlined into 1,400
 // wrappers: its data fit into registers, and one copy of it stays in the instruction cache.

@@ -12,7 +12,7 @@
 #include "core/mpi/wrap.h"
 
 namespace commlens {
-namespace hand {
+namespace handwritten {
 
 // Returns status i of those passed to MPI, or null if there is none.
 inline const MPI_Status* status_at(const MPI_Status* statuses, int i) noexcept {
@@ -248,5 +248,5 @@ int testsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
                               array_of_statuses);
 }
 
-}  // namespace hand
+}  // namespace handwritten
 }  // namespace commlens

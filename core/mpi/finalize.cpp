@@ -78,17 +78,18 @@ Outcome collect_all(Ticks begin) {
   Identity world = job.rank == 0 ? random_id() : 0;
   Contribution own = own_contribution_to_all(begin);
   own.world = &world;
-  const Collected collected = collect_together(all, std::move(own));
+  const CollectResult collected = collect_together(all, std::move(own));
   job.waited = all.waited();
   switch (collected) {
-    case Collected::stored: remove_arena(); break;
-    case Collected::not_stored: break;
-    case Collected::not_begun:
+    case CollectResult::stored: remove_arena(); break;
+    case CollectResult::not_stored: break;
+    case CollectResult::not_begun:
       if (all.arrivals() == Arrivals::late) return Outcome::late;
       if (all.arrivals() == Arrivals::through_files) return Outcome::through_files;
       break;
-    case Collected::no_messages: return Outcome::through_files;  // the application may have used up all communicators
-    case Collected::too_early: job.world_id = world; return Outcome::too_early;
+    case CollectResult::no_messages:
+      return Outcome::through_files;  // the application may have used up all communicators
+    case CollectResult::too_early: job.world_id = world; return Outcome::too_early;
   }
   return Outcome::done;
 }

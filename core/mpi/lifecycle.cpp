@@ -121,7 +121,7 @@ extern "C" int copies_nothing(MPI_Comm, int, void*, void*, void*, int* flag) noe
 }
 
 extern "C" int self_is_deleted(MPI_Comm, int, void*, void*) noexcept {
-  hand::finish();
+  handwritten::finish();
   return MPI_SUCCESS;
 }
 
@@ -209,7 +209,7 @@ bool prepare() noexcept try {
   return false;
 }
 
-namespace hand {
+namespace handwritten {
 
 void initialised(Ticks before, Ticks after) noexcept try {
   if (job.world) return;
@@ -309,7 +309,7 @@ void aborting(MPI_Comm, int errorcode) noexcept {
   job.ready = false;
 }
 
-}  // namespace hand
+}  // namespace handwritten
 
 // The personality routine of the wrappers.  The application's unwinder calls it for each frame of ours that it passes.
 extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code commlens_personality(

@@ -10,7 +10,7 @@
 #include "core/state/events.h"
 
 namespace commlens {
-namespace hand {
+namespace handwritten {
 
 // For the calls that begin and end the measurement; in lifecycle.cpp.
 void initialised(Ticks before, Ticks after) noexcept;
@@ -91,5 +91,5 @@ int abort(Next next, Op op, Site caller, MPI_Comm comm, int errorcode) {
   return next(comm, errorcode);
 }
 
-}  // namespace hand
+}  // namespace handwritten
 }  // namespace commlens

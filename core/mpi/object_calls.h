@@ -11,7 +11,7 @@
 #include "core/mpi/wrap.h"
 
 namespace commlens {
-namespace hand {
+namespace handwritten {
 
 template <class Next>
 int comm_free(Next next, Op op, Site caller, MPI_Comm* comm) {
@@ -114,5 +114,5 @@ int idup(Next next, Op op, Site caller, MPI_Comm comm, MPI_Info info, MPI_Comm* 
   return idup_of([&] { return next(comm, info, newcomm, request); }, op, caller, comm, newcomm, request);
 }
 
-}  // namespace hand
+}  // namespace handwritten
 }  // namespace commlens

@@ -10,7 +10,7 @@
 #include "core/mpi/wrap.h"
 
 namespace commlens {
-namespace hand {
+namespace handwritten {
 
 // Calls that change one request; `after` updates it if the call succeeded.
 template <class Next, class After>
@@ -130,5 +130,5 @@ int of_requests(Next next, Op op, Site caller, int count, Requests array_of_requ
   return rc;
 }
 
-}  // namespace hand
+}  // namespace handwritten
 }  // namespace commlens

@@ -9,7 +9,7 @@
 #include "core/mpi/wrap.h"
 
 namespace commlens {
-namespace hand {
+namespace handwritten {
 
 template <class Next, class VolumeOf, class... Arguments>
 int read_begin(Next next, Op op, Site caller, VolumeOf measure, MPI_File fh, Arguments... arguments) {
@@ -45,5 +45,5 @@ int read_end(Next next, Op op, Site caller, MPI_File fh, void* buf, MPI_Status* 
   return rc;
 }
 
-}  // namespace hand
+}  // namespace handwritten
 }  // namespace commlens

@@ -19,8 +19,8 @@
 // that it was counted.
 //
 // Without the option, nothing of this is executed.  With it, no call is plain (are_calls_plain()), so that each one
-// passes locate(); and every call and region ends late (Thread::is_due()), so that each one passes slice_ended() or
-// slice_over().
+// passes locate(); and every call and region ends late (Thread::is_due()), so that each one passes
+// end_slice_after_call() or end_slice_at_region().
 namespace [[gnu::visibility("hidden")]] commlens {
 
 // Events of one kind in one region: outside MPI, or in one procedure and communicator.

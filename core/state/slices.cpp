@@ -322,7 +322,7 @@ void wait_for_next(Thread& thread) noexcept {
 
 }  // namespace
 
-void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
+void end_slice_after_call(Thread& thread, Key key, Ticks spent) noexcept {
   const Ticks end = thread.current.since + spent;
   if (counts_events()) note_events(thread, event_key(key));
   thread.current.since += left_out(thread.current.since, end);
@@ -338,7 +338,7 @@ void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
   }
 }
 
-void slice_over(Thread& thread, Ticks now) noexcept {
+void end_slice_at_region(Thread& thread, Ticks now) noexcept {
   if (counts_events()) note_events_outside(thread);
   if (clear_and_check_end(thread, now)) {
     if (advance(thread, now)) {

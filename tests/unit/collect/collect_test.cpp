@@ -54,9 +54,9 @@ int collected_by(const VirtualJob& job, const fs::path& name, Collect collect) {
     own.destination.meta = {{"program", "virtual"}};
     own.destination.name = name.string();
     own.destination.quiet = true;
-    const Collected result = collect(member, std::move(own));
+    const CollectResult result = collect(member, std::move(own));
     const std::lock_guard<std::mutex> lock(mutex);
-    stored += result == Collected::stored ? 1 : 0;
+    stored += result == CollectResult::stored ? 1 : 0;
   });
   return stored;
 }
@@ -429,9 +429,9 @@ TEST(a_rank_with_a_session_keeps_all_from_collecting) {
     own.counted = job.counted(member.rank(), records);
     own.in_session = member.rank() == 4;
     own.aggregators = 2;
-    const Collected result = collect_together(member, std::move(own));
+    const CollectResult result = collect_together(member, std::move(own));
     const std::lock_guard<std::mutex> lock(mutex);
-    early += result == Collected::too_early ? 1 : 0;
+    early += result == CollectResult::too_early ? 1 : 0;
   });
   CHECK_EQ(early, 6);
 }
@@ -472,9 +472,9 @@ TEST(ranks_that_cannot_send_messages_have_done_nothing) {
     Contribution own;
     own.counted = job.counted(member.rank(), records);
     own.destination.name = "not.db";
-    const Collected result = collect_together(group, std::move(own));
+    const CollectResult result = collect_together(group, std::move(own));
     const std::lock_guard<std::mutex> lock(mutex);
-    without += result == Collected::no_messages ? 1 : 0;
+    without += result == CollectResult::no_messages ? 1 : 0;
   });
   CHECK_EQ(without, 3);
   CHECK(!fs::exists("not.db"));

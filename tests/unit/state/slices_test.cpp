@@ -198,7 +198,7 @@ TEST(no_call_is_in_two_slices_after_memory_was_short_inside_a_callback) {
     thread.outermost = reinterpret_cast<char*>(&thread);
     {
       const shortage::NoMemory none(allowed);
-      slice_over(thread, origin + first_slice_width + 10);
+      end_slice_at_region(thread, origin + first_slice_width + 10);
     }
     thread.outermost = nullptr;
     for (Ticks slot = 1; slot < 5; ++slot) {
