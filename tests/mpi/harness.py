@@ -80,6 +80,8 @@ _FAMILY = {
 _KNOWN_RELEASES = {"openmpi": "4.1.", "mpich": "4.0."}
 SUMMARY = re.compile(r"commlens: (<?[0-9.]+) % of the time in MPI(: .*)?")
 """The line about the share of MPI."""
+WARNING = "launch of a test: "
+"""All warnings of this file begin so. pyproject.toml lets them be warnings; all others are errors."""
 REPEATS = 10
 """Number of further launches after one that did not end in time."""
 Launch = tuple[list[str], dict[str, str]]
@@ -90,6 +92,11 @@ RANKS = ".ranks"
 LAUNCH_MARK = "MPI_TEST_LAUNCH"
 """Environment variable that all processes of one launch have, and no other."""
 _LANGUAGES = {".c": "c", ".cpp": "c++", ".cc": "c++", ".f": "fortran", ".F": "fortran", ".f90": "fortran"}
+
+
+def _warn(text: str, command: Sequence[str]) -> None:
+    """Warn about the caller's launch."""
+    warnings.warn(f"{WARNING}{text}: {' '.join(command)}", stacklevel=4)
 
 
 def without_summary(stderr: str) -> list[str]:
@@ -407,7 +414,7 @@ def launch_again(under: Launch, plain: Launch | None, timeout: float, cwd: Path,
     ----------
     under, plain : command and environment with and without commlens; plain is None if there is no such launch
     """
-    warnings.warn(f"did not end within {timeout} s, repeated: {' '.join(under[0])}", stacklevel=3)
+    _warn(f"did not end within {timeout} s, repeated", under[0])
     result: Result | None = None
     for _ in range(REPEATS):
         profile.unlink(missing_ok=True)
@@ -421,7 +428,7 @@ def launch_again(under: Launch, plain: Launch | None, timeout: float, cwd: Path,
         pytest.fail(
             f"did not end within {timeout} s, and again within {3 * timeout} s; {twins} times without commlens it did: {' '.join(under[0])}"
         )
-    warnings.warn(f"hangs without commlens, too: {' '.join(under[0])}", stacklevel=3)
+    _warn("hangs without commlens, too", under[0])
     profile.unlink(missing_ok=True)
     result = launch_once(*under, 3 * timeout, cwd, profile)
     assert result is not None, f"did not end within {3 * timeout} s, twice: {' '.join(under[0])}"
@@ -442,7 +449,7 @@ def launch_once(
         fault = "" if result is None else _fault_of_open_mpi(result)
         if not fault:
             break
-        warnings.warn(f"{fault}, repeated: {' '.join(command)}", stacklevel=3)
+        _warn(f"{fault}, repeated", command)
         profile.unlink(missing_ok=True)
         shutil.rmtree(profile.with_suffix(".commlens"), ignore_errors=True)
     return result

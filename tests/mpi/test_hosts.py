@@ -15,8 +15,6 @@ from test_sessions import NO_SESSIONS
 from test_shards import COMMS_SQL, COUNTS_SQL, merged
 from test_survive import Running, check_counts, check_names, commlens
 
-pytestmark = pytest.mark.filterwarnings("default:did not end within")
-
 
 def nodes(profile: Profile) -> list[str]:
     """Return the hosts of the ranks, in their order."""
