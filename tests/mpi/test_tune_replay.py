@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from build_once import PATIENCE
 from click.testing import CliRunner
-from harness import ROOT, Mpi
+from harness import ROOT, TRIES, Mpi
 from test_languages import mpi4py_env
 
 from commlens.algorithms.registry import COLLECTIVES
@@ -129,14 +129,31 @@ def test_it_makes_the_calls_of_the_plan(mpi: Mpi, tmp_path: Path, is_compiled: b
 
 def test_it_goes_on_after_an_interruption(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = planned(mpi, Case(1, "W0.0", "alltoall", 2, 10, 1000), processes=2)
-    first = launched(mpi, cases, tmp_path, monkeypatch, 5.5, ranks=2)
-    with (tmp_path / TIMES).open("a", encoding="utf-8") as file:
-        file.write("99,0,0,0")  # a line that a kill has cut short
-    second = launched(mpi, cases, tmp_path, monkeypatch, 5.5, ranks=2)
-    assert first.times
-    assert second.times[: len(first.times)] == first.times
-    rest = second.times[len(first.times) :]
-    assert all(one.round == 0 or one.round > first.times[-1].round for one in rest)
+    launched(mpi, cases, tmp_path, monkeypatch, 5.5, ranks=2)
+    first = killed_early(tmp_path)
+    rest: list[Time] = []
+    for _ in range(TRIES):  # with much other load, the time may be over before anything is measured
+        rest = rest or more_than(first, launched(mpi, cases, tmp_path, monkeypatch, 5.5, ranks=2).times)
+    assert rest
+
+
+def killed_early(folder: Path) -> list[Time]:
+    """Leave of a measurement what a kill in round 2 leaves, when no candidate is known well enough; return its times."""
+    path = folder / TIMES
+    header, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if line.startswith(("0,", "1,"))]
+    path.write_text("".join([header, *kept, "2,0,0,0"]), encoding="utf-8")
+    first = read_measurements(folder).times
+    assert first
+    return first
+
+
+def more_than(first: list[Time], times: list[Time]) -> list[Time]:
+    """Assert that a replay went on after `first`; return what it added."""
+    assert times[: len(first)] == first
+    rest = times[len(first) :]
+    assert all(one.round == 0 or one.round > first[-1].round for one in rest)
+    return rest
 
 
 def test_an_interrupt_keeps_what_was_measured(
@@ -181,16 +198,18 @@ def test_an_interrupt_keeps_what_was_measured(
     assert job.returncode == 2, said
     assert said.splitlines()[-1].endswith("to has what was measured, and the same command goes on"), said
     assert "Traceback" not in said
-    first = read_measurements(tmp_path / "to").times
-    assert {one.round for one in first} >= {0, 1}
-    done = subprocess.run(
-        [*map(str, command), "--budget", "6", "--", mpi.launcher, *map(str, application)],
-        env=environment, capture_output=True, text=True, timeout=120 * PATIENCE, check=True,
-    )  # fmt: skip
-    assert "measured)" in done.stdout
-    second = read_measurements(tmp_path / "to").times
-    assert second[: len(first)] == first
-    assert all(one.round == 0 or one.round > first[-1].round for one in second[len(first) :])
+    assert {one.round for one in read_measurements(tmp_path / "to").times} >= {0, 1}
+    first = killed_early(tmp_path / "to")
+    rest: list[Time] = []
+    for _ in range(TRIES):  # as above
+        if not rest:
+            done = subprocess.run(
+                [*map(str, command), "--budget", "6", "--", mpi.launcher, *map(str, application)],
+                env=environment, capture_output=True, text=True, timeout=120 * PATIENCE, check=True,
+            )  # fmt: skip
+            assert "measured)" in done.stdout
+            rest = more_than(first, read_measurements(tmp_path / "to").times)
+    assert rest
 
 
 def test_a_budget_is_kept(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

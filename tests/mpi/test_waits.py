@@ -84,7 +84,9 @@ def test_a_rank_that_computes_longer_is_named_with_its_cause(mpi: Mpi) -> None:
     result = mpi.run(2, [mpi.compile("skew.c"), *arguments], timeout=120)
     assert result.rc == 0, result
     truth = truths(result.stdout)
-    for operation, row in waits(result.profile).items():
+    found = waits(result.profile)
+    assert set(found) == set(truth) == {"MPI_Allreduce", "MPI_Alltoall"}
+    for operation, row in found.items():
         expected = truth[operation]
         assert (row["pattern"], row["last_rank"], row["cause"]) == ("same", 1, "compute")
         assert row["late_ns"] == pytest.approx(
