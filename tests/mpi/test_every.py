@@ -54,7 +54,7 @@ def test_every_procedure_is_counted_as_often_as_it_is_called(mpi: Mpi, form: str
     large = {name for name in procedures if f"{name}_c" in procedures}
     if form == "large" and not large:
         assert mpi.family == "openmpi", "Open MPI has none up to 5.0"
-        return
+        pytest.skip("this MPI library has no large-count forms")
     flags: tuple[str, ...] = ()
     if form == "large":
         header = mpi.workdir / "large.h"

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
 import pytest
+from build_once import PATIENCE
 from harness import BUILD, ROOT, SANITIZER, Mpi, commlens
 
 sys.path.insert(0, str(ROOT / "python"))
@@ -15,21 +17,22 @@ from commlens.overhead.legs import FOLDER_VARIABLE, STOPWATCH
 OF_ALL = {"init", "wait", "collect", "call", "calls"}
 FINALIZE = {"wait", "collect", "gather", "agree", "write", "store"}
 OF_WRITERS = {"gather", "agree", "split", "write", "store"}
-LATE = 1_000_000_000
+LATE_S = math.ceil(PATIENCE)
+LATE = 1_000_000_000 * LATE_S
 """Nanoseconds that the last rank comes later."""
 
-PROGRAM = """\
+PROGRAM = f"""\
 #include <mpi.h>
 #include <unistd.h>
-int main(int n, char** words) {
+int main(int n, char** words) {{
   MPI_Init(&n, &words);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (size > 1 && rank == size - 1) sleep(1);
+  if (size > 1 && rank == size - 1) sleep({LATE_S});
   MPI_Finalize();
-}
+}}
 """
 
 # Somebody sets the clock forward, or back, by a day before each look at it.
@@ -112,10 +115,9 @@ def test_the_phases_of_finalize_are_within_it(
     for rank, pid in (map(int, row.split(",")) for row in pids.split()[1:]):
         took = finalize_ns(times, pid)
         assert sum(ns for (of, what), ns in found.items() if of == rank and what in FINALIZE) <= took
-        if ranks > 1 and rank < ranks - 1:
-            assert found[rank, "wait"] > LATE / 2
-        else:
-            assert found[rank, "wait"] < LATE / 2
+    waits = [found[rank, "wait"] for rank in range(ranks)]
+    assert max(waits) > LATE / 2 or ranks == 1
+    assert waits[-1] < min(waits[:-1], default=LATE / 2), "all others wait for the last rank"
     head = commlens("report", profile).stdout
     (line,) = (line for line in head.splitlines() if line.strip().startswith("finalize"))
     assert [part.split()[0] for part in line.split(None, 1)[1].split(", ")[:5]] == [
@@ -187,8 +189,10 @@ def test_the_barrier_is_asked_for_before_there_are_threads(mpi: Mpi) -> None:
         "#include <linux/membarrier.h>\n#include <mpi.h>\n#include <stdio.h>\n#include <sys/syscall.h>\n"
         "#include <unistd.h>\nint main(int n, char** words) {\n"
         "  const long asked = syscall(SYS_membarrier, 1 << 9, 0, 0); /* MEMBARRIER_CMD_GET_REGISTRATIONS, Linux 6.3 */\n"
-        '  printf("%d\\n", asked < 0 || (asked & MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0);\n'
+        '  printf("%d\\n", asked < 0 ? -1 : (asked & MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0);\n'
         "  MPI_Init(&n, &words);\n  MPI_Finalize();\n}\n"
     )
     result = mpi.run(1, [mpi.compile(where / "asked.c")])
+    if result.stdout.strip() == "-1":
+        pytest.skip("this kernel does not tell what a process has asked for")
     assert (result.rc, result.stdout.strip()) == (0, "1"), result

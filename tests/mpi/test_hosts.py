@@ -114,7 +114,7 @@ def test_parts_of_a_program_of_sessions_find_each_other(mpi: Mpi) -> None:
     result = run_on(mpi, hosts, mpi.compile("sessions.c"), "only")
     if result.rc == NO_SESSIONS:
         assert mpi.name == "openmpi"
-        return
+        pytest.skip("this MPI library has no sessions")
     assert result.rc == 0, result
     profile = result.open()
     profile.check()

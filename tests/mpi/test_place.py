@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from harness import Mpi
 from hosts import Hosts
 from test_survive import commlens
@@ -132,7 +133,7 @@ def prof_lines(text: str, kinds: str) -> set[Line]:
 def test_traffic_as_open_mpi_s_monitoring_writes_it_and_its_script_reads_it(mpi: Mpi) -> None:
     """Messages of the application agree with the component's; profile2mat makes of ours the matrix that we write."""
     if mpi.name != "openmpi":
-        return
+        pytest.skip("the component and its script are those of Debian's Open MPI")
     program = mpi.compile("monitored.c")
     folder = mpi.fresh("monitoring")
     component = ["--mca", "pml_monitoring_enable", "2", "--mca", "pml_monitoring_enable_output", "3"]

@@ -87,10 +87,10 @@ def test_one_sided_calls_count_under_the_communicator_of_their_window(mpi: Mpi) 
 @pytest.mark.parametrize("io", ["ompio", "romio"])
 def test_file_calls_count_under_the_communicator_of_their_file(mpi: Mpi, io: str) -> None:
     """Whatever MPI calls the library itself makes on the way: ROMIO makes hundreds."""
+    if mpi.name == "mpich" and io == "ompio":
+        pytest.skip("MPICH has ROMIO only")
     where = [mpi.fresh("files") for _ in range(2)]
     program = mpi.compile("files.c")
-    if mpi.name == "mpich" and io == "ompio":
-        return  # MPICH has ROMIO only
     component = {"romio": "romio321" if mpi.release.startswith("4.") else "romio341"}.get(io, io)
     env = {
         "OMPI_MCA_io": component,

@@ -60,7 +60,7 @@ def test_an_algorithm_is_recognised_by_its_messages_alone(one: Algorithm, size: 
     )
     call = call.but(block=0) if one.collective == "barrier" else call
     if not one.needs(call):
-        return
+        pytest.skip("the algorithm needs another number of ranks")
     mine = pairs(one.collective, one.name, call, 7)
     found = match(Measured(one.collective, 7, mine, block=call.bytes), nodes)
     assert found.candidates[0].fit == 1
