@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from build_profile import PeerRow, ProfileBuilder, size_bin
 from conftest import Run
 
+from commlens.algorithms import recognise
+from commlens.algorithms.matching import Match, Measured, match
 from commlens.algorithms.registry import COLLECTIVES, ROOTED, Algorithm, algorithm, algorithms
 from commlens.algorithms.schedule import Call
 
@@ -370,8 +373,17 @@ def test_csv_and_sql_have_the_same_lines(run: Run, tmp_path: Path) -> None:
     assert run("algorithms", path, "--sql").stdout.count("SELECT") == 2
 
 
-def test_a_hundred_lines_of_thousands_of_ranks_take_seconds(run: Run, tmp_path: Path) -> None:
+def test_a_hundred_lines_of_thousands_of_ranks_take_seconds(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Communicators with equal patterns are matched once; without that it would take minutes."""
+    matched: list[Measured] = []
+
+    def counted(measured: Measured, nodes: Sequence[int] | None) -> Match:
+        matched.append(measured)
+        return match(measured, nodes)
+
+    monkeypatch.setattr(recognise, "match", counted)
     build = new(1024)
     made = {"parent": 1, "creator": "MPI_Comm_split", "family": 2}
     one, call = algorithm("bcast", "binomial"), Call(8, block=64)
@@ -380,6 +392,7 @@ def test_a_hundred_lines_of_thousands_of_ranks_take_seconds(run: Run, tmp_path: 
         do(build, one, call, comm=comm)
     (line,) = lines(run, build, tmp_path)
     assert (line["communicators"], line["calls"], line["verdict"]) == (128, 128, "binomial")
+    assert len(matched) == 1
 
 
 def modelled(run: Run, path: Path, *arguments: object) -> dict[str, Any]:

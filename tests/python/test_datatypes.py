@@ -77,10 +77,16 @@ def test_ranks_can_be_selected_and_uses_shown(profile: Path, run: Run) -> None:
 
 
 def test_the_statements_give_the_rows(profile: Path, run: Run) -> None:
-    sql = run("datatypes", profile, "--uses", "--sql").stdout
+    done = run("datatypes", profile, "--uses", "--sql")
+    assert (done.exit_code, done.stderr) == (0, "")
+    statements = [text.strip() for text in done.stdout.split(";\n") if text.strip()]
+    assert [text.split("\n")[0] for text in statements] == ["-- datatypes", "-- uses"]
     with closing(sqlite3.connect(profile)) as connection:
-        for statement in filter(str.strip, sql.split(";\n")):
-            assert connection.execute(statement).fetchall()
+        connection.row_factory = sqlite3.Row
+        for statement, options in zip(statements, ((), ("--uses",))):
+            rows = json.loads(run("datatypes", profile, *options, "--format", "json").stdout)
+            assert rows
+            assert [dict(row) for row in connection.execute(statement)] == rows
 
 
 def test_a_run_without_the_option_has_none(tmp_path: Path, run: Run) -> None:

@@ -162,7 +162,9 @@ def test_the_parts_of_a_run_add_up_to_the_whole() -> None:
 
 def test_the_estimate_is_the_median_of_the_means_of_all_pairs() -> None:
     values = np.random.default_rng(5).normal(size=(3, 11))
-    for row, found in zip(values, hodges_lehmann(values)):
+    estimates = hodges_lehmann(values)
+    assert len(estimates) == len(values)
+    for row, found in zip(values, estimates):
         means = [(a + b) / 2 for a, b in itertools.combinations_with_replacement(row, 2)]
         assert found == pytest.approx(np.median(means))
 

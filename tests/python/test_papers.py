@@ -82,6 +82,7 @@ def test_functions_files_and_benchmarks_of_the_page_exist() -> None:
     header += (ROOT / "core" / "state" / "online.cpp").read_text(encoding="utf-8")
     options = (ROOT / "docs" / "reference" / "options.md").read_text(encoding="utf-8")
     named = [word for row in ROWS for cell in row[3:] for word in re.findall(r"`([^`]+)`", cell)]
+    assert named
     for word in named:
         if re.fullmatch(r"(tests|bench)/[\w/.]+", word):
             assert (ROOT / word).is_file(), word

@@ -349,12 +349,14 @@ def test_options_of_paths_need_call_sites(run: Run, small: Path, options: tuple[
 
 def test_the_queries_that_the_report_prints_give_its_rows(run: Run, profile: Path) -> None:
     for options in (("--callsites",), ("--callsites", "--flat"), ("--callsites", "--time", "0.001:")):
-        printed = answer(run, "report", profile, *options, "--sql")
-        found = [
-            sql(profile, query) for query in printed.split(";\n") if query.strip().startswith("-- operations")
-        ]
-        assert len(found) == 1
-        assert found[0]
+        printed = answer(run, "report", profile, *options, "--format", "json", "--sql")
+        (query,) = (text for text in printed.split(";\n") if text.strip().startswith("-- operations"))
+        with closing(sqlite3.connect(profile)) as connection:
+            connection.row_factory = sqlite3.Row
+            found = [dict(row) for row in connection.execute(query)]
+        wanted = rows(run, profile, *options)
+        assert wanted
+        assert [{name: row[name] for name in wanted[0]} for row in found] == wanted
 
 
 def test_operations_are_named_below_paths_in_regions(run: Run, profile: Path) -> None:
