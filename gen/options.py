@@ -28,8 +28,11 @@ def choices(name: str, option: dict[str, Any]) -> list[str]:
 
 
 def check(spec: dict[str, Any]) -> None:
-    """Refuse an invalid name, type or description."""
+    """Refuse a missing fact, and an invalid name, type or description."""
     for name, option in spec.items():
+        for fact in ("type", "default", "doc"):
+            if fact not in option:
+                raise SystemExit(f"spec/options.toml: {name}: no {fact}")
         if not re.fullmatch(r"COMMLENS_[A-Z]+(_[A-Z]+)*", name) or option["type"] not in TYPES:
             raise SystemExit(f"spec/options.toml: {name}: bad name or type")
         if not option["doc"].endswith("."):
