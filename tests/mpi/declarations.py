@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 
+from build_once import PATIENCE
 from harness import Mpi
 
 _DECLARATION = re.compile(r"\bint (MPI_[A-Z]\w*) ?\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
@@ -21,7 +22,7 @@ def preprocessed(mpi: Mpi, *options: str) -> str:
         "mpi.h",
         *(options or ("-P", "-x", "c", "/dev/null")),
     ]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60 * PATIENCE).stdout
 
 
 def declared(mpi: Mpi) -> dict[str, str]:

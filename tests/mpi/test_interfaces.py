@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 
+from declarations import preprocessed
 from harness import ROOT, Mpi
 
 sys.path.insert(0, str(ROOT / "gen"))
@@ -27,13 +27,6 @@ def compile_with_their_header(mpi: Mpi, lines: list[str]) -> None:
     include = "#include <mpi.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <wchar.h>\n"
     source.write_text(include + "\n".join(lines) + "\nint main(void) { return 0; }\n")
     mpi.compile(source, flags=["-std=gnu11", "-Wno-deprecated-declarations"])
-
-
-def preprocessed(mpi: Mpi) -> str:
-    command = [mpi.compilers["c"], *mpi.flags, "-E", "-x", "c", "-"]
-    return subprocess.run(
-        command, input="#include <mpi.h>\n", capture_output=True, text=True, check=True, timeout=60
-    ).stdout
 
 
 def equal(what: str, expected: str) -> str:

@@ -3,22 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from build_profile import ProfileBuilder
 from conftest import MS, Run, small_builder
-
-
-def document(run: Run, *arguments: object) -> dict[str, Any]:
-    """Return the JSON of a comparison that finds nothing to refuse."""
-    result = run("compare", *arguments, "--format", "json")
-    assert result.exit_code == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
-
+from test_compare import document
 
 # A row of one side.
 

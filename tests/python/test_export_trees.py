@@ -15,6 +15,7 @@ import pytest
 import thicket
 from build_profile import ProfileBuilder
 from conftest import Run, marked_builder, small_builder
+from test_export_callpaths import exported
 from test_shards import split
 
 import commlens.export
@@ -85,14 +86,6 @@ def seen(graphframe: Any) -> Expected:
         assert row["rank"] not in found.setdefault(path, {})
         found[path][row["rank"]] = tuple(times[name] for name in metrics)  # type: ignore[assignment]
     return found
-
-
-def exported(run: Run, profile: Path, to: str, folder: Path, *options: str) -> Path:
-    """Return the file `commlens export` has made."""
-    output = folder / f"profile.{to}.json"
-    done = run("export", profile, "--to", to, "-o", output, *options)
-    assert (done.exit_code, done.stdout, done.stderr) == (0, f"{output}\n", "")
-    return output
 
 
 def by_hatchet_json(run: Run, profile: Path, folder: Path) -> Any:

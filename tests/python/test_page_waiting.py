@@ -19,11 +19,11 @@ from build_profile import ProfileBuilder
 from build_waits import Kind, RankWaits, add_random_messages, add_random_waits, add_samples, add_unsplit
 from conftest import Run
 from test_page import compare
+from test_page_collectives import page_of as html
 from test_page_data import page_of
 from test_waits import late_rank_builder
 from test_waits_messages import late_sender_builder
 
-from commlens.page.build import page
 from commlens.page.waiting import read_waiting
 from commlens.profile import open_profile
 
@@ -50,13 +50,6 @@ def random_builder(seed: int, kinds: Sequence[str] = ("collectives", "messages")
     if "messages" in kinds:
         add_random_messages(build, dice)
     return build
-
-
-def html(profile: Path) -> Path:
-    target = profile.with_suffix(".html")
-    with open_profile(str(profile)) as connection:
-        target.write_text(page(connection, profile), encoding="utf-8")
-    return target
 
 
 @pytest.fixture

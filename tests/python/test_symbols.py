@@ -16,6 +16,7 @@ import pytest
 from build_paths import add_path, compiled, recorded
 from build_profile import ProfileBuilder
 from conftest import MS, Run
+from test_paths import answer
 from test_shards import split
 
 from commlens.profile import _schema, open_profile
@@ -47,12 +48,6 @@ def written(solver: Path, path: Path) -> Path:
         for rank in range(RANKS):
             build.count(1, "MPI_Isend", rank, i + 1, (i + 1) * MS, 8, callsite=site)
     return build.write(path)
-
-
-def answer(run: Run, *arguments: object) -> str:
-    done = run(*arguments)
-    assert (done.exit_code, done.stderr) == (0, ""), done.stderr
-    return done.stdout
 
 
 def refused(run: Run, *arguments: object) -> str:
