@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness import Mpi
+import pytest
+from harness import TRIES, Mpi
 
 
 def commlens(*arguments: str | Path) -> str:
@@ -38,17 +39,27 @@ def times_of_ranks(found: dict[str, Any], rows: range) -> dict[int, int]:
     return sums
 
 
-def test_phases_and_late_ranks_are_seen(mpi: Mpi) -> None:
-    result = mpi.run(4, [mpi.compile("phases.c")])
-    assert (result.rc, result.stdout) == (0, "done\n"), result
-    found = json.loads(commlens("timeline", result.profile, "--format", "json"))
+def shows_phases(found: dict[str, Any]) -> bool:
+    """Return whether rank 0 waits least in the phase of the world, and the odd ranks in that of the halves."""
     # The phases need not take equally long: a busy machine may hold up one of them.
     end, begin = row_of_share(found, "W0.0", 0.9), row_of_share(found, "s*.1", 0.1)
-    assert 0 < end <= begin
+    if not 0 < end <= begin:
+        return False
     first = times_of_ranks(found, range(end))
-    assert min(first, key=lambda rank: first[rank]) == 0
     second = times_of_ranks(found, range(begin + 1, len(found["slices"])))
-    assert min(second[0], second[2]) > 2 * max(second[1], second[3])
+    is_rank_0_late = min(first, key=lambda rank: first[rank]) == 0
+    return is_rank_0_late and min(second[0], second[2]) > 2 * max(second[1], second[3])
+
+
+def test_phases_and_late_ranks_are_seen(mpi: Mpi) -> None:
+    for _ in range(TRIES):
+        result = mpi.run(4, [mpi.compile("phases.c")])
+        assert (result.rc, result.stdout) == (0, "done\n"), result
+        found = json.loads(commlens("timeline", result.profile, "--format", "json"))
+        if shows_phases(found):
+            break
+    else:
+        pytest.fail(str(found))
     profile = result.open()
     (total,) = profile.rows("SELECT SUM(calls) AS calls, SUM(mpi_ns) AS mpi_ns FROM rank")
     (table,) = profile.rows("SELECT COUNT(*) AS rows FROM slice")
