@@ -22,6 +22,8 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
+from build_once import PATIENCE
+
 TESTED = Path(__file__).resolve().parent / "tested.json"
 
 # Calls of a procedure.  Those that begin and end the measurement have none: there is a profile, so if the program
@@ -98,11 +100,17 @@ def short_name(library: str) -> str:
 @cache
 def procedures_of(path: Path) -> frozenset[str]:
     """Return the procedures that the MPI library a program is linked with defines, plain and large-count forms."""
-    done = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        ["ldd", str(path)], capture_output=True, text=True, check=True, timeout=60 * PATIENCE
+    )
     names: set[str] = set()
     for library in re.findall(r"=> (\S*/libp?mpi[^/\s]*)", done.stdout):
         listed = subprocess.run(
-            ["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True, timeout=60
+            ["nm", "-D", "--defined-only", library],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60 * PATIENCE,
         )
         names |= set(re.findall(r"^\w+ [TW] P(MPI_\w+)", listed.stdout, re.MULTILINE))
     return frozenset(names)

@@ -23,8 +23,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from build_once import PATIENCE
+
 PYTHON = Path(__file__).resolve().parents[2] / "python"
-TIMEOUT_S = 120
+TIMEOUT_S = 120 * PATIENCE
 
 _one_at_a_time = threading.Lock()
 

@@ -31,6 +31,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from build_once import PATIENCE
 from harness import BUILD, ROOT, Mpi
 from profile_rows import Profile
 
@@ -183,7 +184,7 @@ class Strangers:
             self.command(user, argv, cwd),
             env=self.environment(user, env),
             cwd="/",
-            timeout=timeout,
+            timeout=timeout * PATIENCE,
             capture_output=True,
             check=False,
             input=given,

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from build_once import PATIENCE
 from harness import BUILD, Mpi
 from test_languages import mpi4py_env
 
@@ -24,7 +25,12 @@ def run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[s
     """Run a program without MPI that has the library in LD_PRELOAD, and nothing else of a launcher or of commlens."""
     env = {"PATH": os.environ["PATH"], "LD_PRELOAD": str(ANY), **variables}
     return subprocess.run(
-        [str(part) for part in command], env=env, capture_output=True, text=True, check=False, timeout=60
+        [str(part) for part in command],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60 * PATIENCE,
     )
 
 
@@ -105,7 +111,7 @@ def test_arguments_and_standard_files_stay(printer: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        output, _ = process.communicate("input", timeout=60)
+        output, _ = process.communicate("input", timeout=60 * PATIENCE)
         assert output == f"zero||two words|{process.pid}|input"
 
 

@@ -11,10 +11,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
-from harness import Mpi, Result, commlens
+from build_once import PATIENCE
+from harness import Mpi, commlens
 from profile_rows import Profile
 from test_callsites import LANGUAGES
 from test_output_targets import NO_PROC
+from test_regions import checked
 
 CALLS = int(os.environ.get("COMMLENS_TEST_CALLS", "30000"))
 """Calls of each rank and thread; a million take some minutes."""
@@ -66,14 +68,6 @@ def expected(output: str, inlined: bool) -> Counter[Path_]:
             if count:
                 calls[(*first, *steps, OPERATIONS[number % 3])] += count
     return calls
-
-
-def checked(result: Result) -> Profile:
-    """Return the profile of a job that ended normally."""
-    assert result.rc == 0, result
-    profile = result.open()
-    profile.check()
-    return profile
 
 
 def counted(
@@ -177,7 +171,9 @@ def test_paths_do_not_need_proc(mpi: Mpi) -> None:
 
     def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
         without = ["unshare", "-m", "bash", "-c", NO_PROC, "bash", " ".join(map(str, command))]
-        return subprocess.run(without, env=env, cwd=where, capture_output=True, text=True, timeout=60)
+        return subprocess.run(
+            without, env=env, cwd=where, capture_output=True, text=True, timeout=60 * PATIENCE
+        )
 
     if run(mpi.compile("sites.c")).returncode != 0:
         pytest.skip(f"{mpi.name} does not start without /proc")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from build_once import PATIENCE
 from harness import BUILD, ROOT, Mpi, commlens, small_file_system
 from profile_rows import Profile
 
@@ -63,7 +64,7 @@ def left(mpi: Mpi) -> Left:
 
 def list_of(files: list[Path]) -> list[dict[str, str]]:
     """Return the tool's output for files: one line each, for any content."""
-    done = subprocess.run([TOOL, "list", *files], capture_output=True, timeout=60)
+    done = subprocess.run([TOOL, "list", *files], capture_output=True, timeout=60 * PATIENCE)
     assert (done.returncode, done.stderr) == (0, b"")
     head, *rows = [line.split(b"\t") for line in done.stdout.split(b"\n")[:-1]]
     assert len(rows) == len(files)
@@ -207,7 +208,7 @@ def test_names_that_are_no_text(mpi: Mpi) -> None:
     mpi.run(RANKS, [program, "work", str(CALLS), "kill"], {"COMMLENS_ARENA_DIR": str(arenas)}, cwd=where)
     done = subprocess.run(
         [sys.executable, "-m", "commlens", "recover", "-o", where / "x.db", arenas],
-        capture_output=True, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True, timeout=60 * PATIENCE, env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(os.fsencode(where / "x.db") + rb": pr\xe9\rgram\xff, 2 of 2 ranks")

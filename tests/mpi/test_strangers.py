@@ -10,6 +10,7 @@ from pathlib import Path
 
 import forge
 import pytest
+from build_once import PATIENCE
 from harness import BUILD, Mpi
 from processes import wait_until
 from strangers import USERS, Strangers, strangers
@@ -257,7 +258,7 @@ def test_root_looks_at_jobs_of_others_only_when_asked(place: Strangers, one_mpi:
         assert "2 of 2 ranks" in done.stdout
         assert "no process of this user runs" in done.stderr
         place.write("alice", place.shared / "go", "")
-        assert job.wait(60) == 0
+        assert job.wait(60 * PATIENCE) == 0
     done = place.commlens("root", "hang", "--all-users")
     assert (done.returncode, done.stderr.count("no process of this user runs")) == (2, 1), "none of them"
 
@@ -280,7 +281,7 @@ def test_jobs_in_a_container_are_not_cleaned_away(place: Strangers, one_mpi: Mpi
         assert done.returncode == 0, done
         assert sorted(place.listing(place.shm)) == before, done.stdout
         place.write("alice", go, "")
-        assert job.wait(60) == 0
+        assert job.wait(60 * PATIENCE) == 0
     assert allreduces(place, profile) == {0: CALLS, 1: CALLS}
     assert 0 < place.profile(profile).column("SELECT MAX(app_ns) FROM rank")[0] < 100 * 10**9
 
@@ -321,7 +322,7 @@ def test_parts_do_not_go_through_a_folder_of_a_stranger(place: Strangers, mpi: M
         for name in names:
             place.do("mallory", 'ln -s "$1" "$2"', place.homes["alice"] / f"precious-{name}", parts / name)
         place.write("alice", go, "")
-        assert job.wait(60) == 0
+        assert job.wait(60 * PATIENCE) == 0
     for name in names:
         assert place.read(place.homes["alice"] / f"precious-{name}") == name.encode()
     place.do("mallory", 'rm -rf "$1"', parts)
@@ -339,7 +340,7 @@ def test_copies_do_not_go_into_a_folder_of_a_stranger(place: Strangers, mpi: Mpi
         copies = output / f"commlens-arenas-{launch:016x}"
         place.do("mallory", 'mkdir -m "$2" "$1"', copies, MODES[folder])
         place.write("alice", go, "")
-        assert job.wait(60) != 0
+        assert job.wait(60 * PATIENCE) != 0
     place.do("mallory", 'rm -rf "$1"', copies)
     assert counted_by(place, "alice", output) == {0: CALLS, 1: CALLS}
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import evidence
+from build_once import PATIENCE
 from harness import ROOT, Mpi
 
 if sys.version_info >= (3, 11):
@@ -22,7 +23,7 @@ def _symbols(mpi: Mpi, which: str) -> list[tuple[str, str]]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=60 * PATIENCE,
     )
     found = []
     for line in done.stdout.splitlines():
@@ -57,7 +58,11 @@ def test_every_function_that_annotated_programs_call_is_there(mpi: Mpi) -> None:
     """Else it would be the empty one that is called.  Beside them is what libcommlens.a calls."""
     empty = mpi.library.parents[1] / "libcommlens-api.so"
     done = subprocess.run(
-        ["nm", "-D", "--defined-only", str(empty)], capture_output=True, text=True, check=True, timeout=60
+        ["nm", "-D", "--defined-only", str(empty)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60 * PATIENCE,
     )
     wanted = {line.split()[-1] for line in done.stdout.splitlines()}
     assert {"commlens_begin", "commlens_begin_f_", "COMMLENS_BEGIN_F"} <= wanted
@@ -89,7 +94,7 @@ def test_only_libc_is_asked_for(mpi: Mpi) -> None:
         optional = kind == "w" and re.fullmatch(r"__gmon_start__|_ITM_\w+|_ZGT\w+|__cxa_pure_virtual", name)
         assert versioned or optional, f"{kind} {name}"
     done = subprocess.run(
-        ["readelf", "-d", str(mpi.library)], capture_output=True, text=True, check=True, timeout=60
+        ["readelf", "-d", str(mpi.library)], capture_output=True, text=True, check=True, timeout=60 * PATIENCE
     )
     needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", done.stdout))
     assert needed <= {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}, needed
@@ -102,13 +107,13 @@ def test_it_can_be_loaded_into_a_program_without_mpi(mpi: Mpi) -> None:
         env={"LD_PRELOAD": str(mpi.library), "LD_BIND_NOW": "1", "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=30 * PATIENCE,
     )
     assert (done.returncode, done.stdout, done.stderr) == (4, "fine\n", "")
 
 
 def test_the_runner_is_small_and_asks_for_little(mpi: Mpi) -> None:
     done = subprocess.run(
-        ["readelf", "-d", str(mpi.runner)], capture_output=True, text=True, check=True, timeout=60
+        ["readelf", "-d", str(mpi.runner)], capture_output=True, text=True, check=True, timeout=60 * PATIENCE
     )
     assert set(re.findall(r"\(NEEDED\).*\[(.*)\]", done.stdout)) <= {"libc.so.6"}

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from build_once import PATIENCE
 from harness import SANITIZER, Mpi, without_summary
 
 FORTRAN = ("-cpp", "-DUSE_MPI_F08", "-fallow-argument-mismatch", "-w")
@@ -74,7 +75,11 @@ def bare(
     environment["COMMLENS_MPI"] = mpi.family
     environment.update(env or {})
     return subprocess.run(
-        [str(mpi.runner), *map(str, argv)], capture_output=True, text=True, timeout=30, env=environment
+        [str(mpi.runner), *map(str, argv)],
+        capture_output=True,
+        text=True,
+        timeout=30 * PATIENCE,
+        env=environment,
     )
 
 
@@ -97,7 +102,7 @@ def test_the_program_has_the_pid_of_the_runner(mpi: Mpi) -> None:
     with subprocess.Popen(
         [str(mpi.runner), str(mpi.compile("plain.c")), "pid"], stdout=subprocess.PIPE, text=True
     ) as process:
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=30 * PATIENCE)
     assert int(out) == process.pid
 
 
