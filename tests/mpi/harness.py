@@ -32,6 +32,8 @@ processor, and the profile of that run shows this as well. A fault of commlens t
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 BUILD = Path(os.environ.get("COMMLENS_TEST_BUILD", ROOT / "build" / "release"))
+LINK = (f"-L{BUILD / 'lib'}", "-lcommlens-api", f"-Wl,-rpath,{BUILD / 'lib'}")
+"""What a program that calls commlens is linked with."""
 
 # The sanitizer of the build, with which test programs are built, too.
 SANITIZER = {"debug": "address,undefined", "tsan": "thread"}.get(BUILD.name)
@@ -202,7 +204,7 @@ class Mpi:
             [self.launcher, "--version"],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=60 * PATIENCE,
             env={**os.environ, **self.environment},
         )
         found = re.search(r"\d+\.\d+[.\w]*", done.stdout)

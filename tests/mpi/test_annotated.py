@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import PROGRAMS, ROOT, Mpi
+from harness import BUILD, LINK, PROGRAMS, ROOT, Mpi
 from profile_rows import Profile
 from test_languages import mpi4py_env
 from test_survive import commlens
@@ -69,11 +69,9 @@ ITERATIONS = expected({"main/steps": [0, 1, 2]})
 def command(mpi: Mpi, language: str) -> tuple[list[str | Path], dict[str, str]]:
     """Return how to run the program in a language."""
     source, compiler, flags = LANGUAGES[language]
-    api = ROOT / "build" / "release" / "lib"
     if compiler == "python":
         return [sys.executable, PROGRAMS / source], {"PYTHONPATH": str(ROOT / "python"), **mpi4py_env(mpi)}
-    libs = (f"-L{api}", "-lcommlens-api", f"-Wl,-rpath,{api}")
-    return [mpi.compile(source, compiler, *libs, flags=flags)], {}
+    return [mpi.compile(source, compiler, *LINK, flags=flags)], {}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -114,10 +112,8 @@ def test_all_languages_have_the_same_entries(mpi: Mpi, language: str) -> None:
 
 def test_the_annotations_of_tinyprof_give_its_entries(mpi: Mpi) -> None:
     """Iterations that are scopes: counted separately or together, and what follows a loop is not part of it."""
-    api = ROOT / "build" / "release" / "lib"
-    libs = (f"-L{api}", "-lcommlens-api", f"-Wl,-rpath,{api}")
     flags = (f"-I{ROOT / 'include/commlens/tinyprof'}",)
-    result = mpi.run(RANKS, [mpi.compile("tinyprof.cpp", "c++", *libs, flags=flags)])
+    result = mpi.run(RANKS, [mpi.compile("tinyprof.cpp", "c++", *LINK, flags=flags)])
     assert (result.rc, result.stdout) == (0, ""), result
     assert "commlens: rank" not in result.stderr
     profile = result.open()
@@ -156,9 +152,7 @@ def test_the_annotations_of_tinyprof_give_its_entries(mpi: Mpi) -> None:
 def test_what_does_not_match_is_said_with_places_in_the_program(mpi: Mpi, language: str) -> None:
     """Not with those in a library through which the call comes."""
     source, compiler, flags = LANGUAGES[language]
-    api = ROOT / "build" / "release" / "lib"
-    libs = (f"-L{api}", "-lcommlens-api", f"-Wl,-rpath,{api}")
-    program = mpi.compile(source.replace("annotated", "unmatched"), compiler, *libs, flags=flags)
+    program = mpi.compile(source.replace("annotated", "unmatched"), compiler, *LINK, flags=flags)
     said = mpi.run(1, [program]).stderr
     assert re.findall(
         r"the end of .* has no begin|region .* had not ended|an iteration .* is outside any loop", said
@@ -168,7 +162,7 @@ def test_what_does_not_match_is_said_with_places_in_the_program(mpi: Mpi, langua
 
 
 def test_linked_behind_the_empty_functions_is_said(mpi: Mpi) -> None:
-    api = ROOT / "build" / "release" / "lib"
+    api = BUILD / "lib"
     libs = ("-Wl,--no-as-needed", f"-L{api}", "-lcommlens-api", mpi.library)
     paths = f"-Wl,-rpath,{api}:{mpi.library.parent}"
     program = mpi.compile("annotated.c", "c", *libs, paths, flags=INCLUDE)

@@ -9,13 +9,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from harness import ROOT, Mpi
+from harness import LINK, ROOT, Mpi
 from profile_rows import Profile
 from test_survive import commlens
 
 RANKS = 3
-API = ROOT / "build" / "release" / "lib"
-LIBS = (f"-L{API}", "-lcommlens-api", f"-Wl,-rpath,{API}")
 COUNTERS = {"COMMLENS_COUNTERS": "page-faults,context-switches,task-clock"}
 LIBRARY = ctypes.util.find_library("pfm") is not None
 Counts = dict[tuple[str, int, str, str | None], int]
@@ -24,7 +22,7 @@ Counts = dict[tuple[str, int, str, str | None], int]
 
 def program(mpi: Mpi) -> Path:
     """Return programs/counters.c."""
-    return mpi.compile("counters.c", "c", *LIBS, flags=(f"-I{ROOT / 'include'}",))
+    return mpi.compile("counters.c", "c", *LINK, flags=(f"-I{ROOT / 'include'}",))
 
 
 def counts_of(profile: Profile) -> Counts:

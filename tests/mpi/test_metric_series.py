@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ROOT, Mpi
+from harness import LINK, ROOT, Mpi
 from profile_rows import Profile
 from test_survive import commlens
 
 RANKS = 3
-API = ROOT / "build" / "release" / "lib"
-LIBS = (f"-L{API}", "-lcommlens-api", f"-Wl,-rpath,{API}")
 ROWS = """
 SELECT m.name, rank, thread, number, path, execution, iteration, value, time_ns
   FROM metric_series s JOIN metric m ON m.id = metric JOIN region_path p ON p.region = s.region
@@ -22,7 +20,7 @@ SELECT m.name, rank, thread, number, path, execution, iteration, value, time_ns
 
 def program(mpi: Mpi) -> Path:
     """Return programs/metric_series.c."""
-    return mpi.compile("metric_series.c", "c", *LIBS, flags=(f"-I{ROOT / 'include'}",))
+    return mpi.compile("metric_series.c", "c", *LINK, flags=(f"-I{ROOT / 'include'}",))
 
 
 def series(profile: Profile) -> list[tuple[Any, ...]]:

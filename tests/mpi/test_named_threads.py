@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ROOT, Mpi
+from harness import LINK, ROOT, Mpi
 from profile_rows import Profile
 from test_survive import commlens
 
 RANKS = 2
-API = ROOT / "build" / "release" / "lib"
-LIBS = (f"-L{API}", "-lcommlens-api", f"-Wl,-rpath,{API}", "-lpthread")
 EACH = {"COMMLENS_THREADS": "each"}
 APART = 256
 CALLS = """
@@ -24,7 +22,7 @@ SELECT rank, thread, communicator, operation, SUM(calls) AS calls, SUM(bytes_sen
 
 def program(mpi: Mpi) -> Path:
     """Return programs/named_threads.c."""
-    return mpi.compile("named_threads.c", None, *LIBS, flags=(f"-I{ROOT / 'include'}",))
+    return mpi.compile("named_threads.c", None, *LINK, "-lpthread", flags=(f"-I{ROOT / 'include'}",))
 
 
 def names(profile: Profile) -> list[tuple[Any, ...]]:

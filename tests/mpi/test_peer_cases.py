@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Mpi, Result, commlens, started
+from build_once import PATIENCE
+from harness import LINK, Mpi, Result, commlens, started
 from profile_rows import Profile
 from test_annotated import INCLUDE
-from test_watch import LINK
 
 Sums = dict[tuple[int, int], tuple[int, int]]
 """(source, destination) -> (messages, bytes), in world ranks, of all communicators together."""
@@ -194,7 +194,7 @@ def test_one_end_is_killed(mpi: Mpi, lost: bool) -> None:
         2, [mpi.compile("peer_cases.c"), "killed"], {"COMMLENS_ARENA_DIR": str(arenas)}, where / "profile.db"
     )
     with started(command, environment, where) as process:
-        assert process.wait(60) != 0
+        assert process.wait(60 * PATIENCE) != 0
     if lost:
         recovered = commlens("recover", "-o", where / "both.db", arenas, where)
         assert recovered.returncode == 0, recovered

@@ -14,12 +14,10 @@ from typing import Any
 
 import pytest
 from build_once import PATIENCE
-from harness import BUILD, ROOT, SANITIZER_ENV, Mpi, Result, commlens, started
+from harness import LINK, ROOT, SANITIZER_ENV, Mpi, Result, commlens, started
 from processes import is_alive, kill_at_once, wait_until
 from profile_rows import Profile
 
-API = BUILD / "lib"
-LINK = (f"-L{API}", "-lcommlens-api", f"-Wl,-rpath,{API}")
 HEADERS = (f"-I{ROOT / 'include' / 'commlens'}", f"-I{ROOT / 'include'}")
 
 CALLS_SQL = """
@@ -285,7 +283,7 @@ def test_a_program_that_never_calls_mpi_leaves_nothing(mpi: Mpi, how: str) -> No
     else:
         argv.insert(0, str(mpi.runner))
         env["COMMLENS_MPI"] = mpi.family
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, cwd=where)
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60 * PATIENCE, cwd=where)
     if how == "exec_mpi":
         assert (done.returncode, done.stdout) == (0, "1\n"), done
         Profile(where / "profile.db").check()
@@ -441,7 +439,7 @@ def test_every_flush_leaves_a_consistent_profile(mpi: Mpi) -> None:
     with started(command, env, where):
         wait_for_ready(where, 2)
         end = time.monotonic() + 60 * PATIENCE
-        while looked < 5:
+        while looked < 5 or times[0] == times[-1]:
             assert time.monotonic() < end, "no copies"
             target = where / f"recovered{looked}.db"
             done = commlens("recover", "-o", target, where / "out")
@@ -454,4 +452,4 @@ def test_every_flush_leaves_a_consistent_profile(mpi: Mpi) -> None:
             times.append(answers(profile, "SELECT MAX(app_ns) FROM rank")[0][0])
             looked += 1
             time.sleep(0.3)
-    assert times == sorted(times) and times[0] < times[-1]
+    assert times == sorted(times)

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from harness import PROGRAMS, ROOT, Mpi, Result
+from harness import LINK, PROGRAMS, Mpi, Result
 from hosts import Hosts, run_on
 from test_annotated import FORTRAN, INCLUDE
 from test_languages import mpi4py_env
 
-API = ROOT / "build" / "release" / "lib"
-LINK = (f"-L{API}", f"-Wl,-rpath,{API}", "-lcommlens-api")
 ANY_GAIN = {"COMMLENS_REORDER_MIN_GAIN": "0"}
 """Whatever the call costs: how long it takes is not for a test to say."""
 LINE = re.compile(r"(\d+) (-?\d+) (\S+): (\d+) -> (\d+), partners on my host (\d+) of (\d+)")

@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import BUILD, ROOT, Mpi
+from harness import LINK, ROOT, Mpi
 from profile_rows import Profile
 
 ROUNDS = 1000
 FEW, MANY = 3, 600  # communicators
-API = BUILD / "lib"
 
 
 def program(mpi: Mpi) -> Path:
     """Compile it with the library that it says its regions to."""
-    libs = f"-L{API}", "-lcommlens-api", f"-Wl,-rpath,{API}"
-    return mpi.compile("repeats.c", None, *libs, flags=[f"-I{ROOT / 'include' / 'commlens'}"])
+    return mpi.compile("repeats.c", None, *LINK, flags=[f"-I{ROOT / 'include' / 'commlens'}"])
 
 
 CELLS = """

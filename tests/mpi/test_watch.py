@@ -7,15 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, ROOT, Mpi
+from harness import LINK, PROGRAMS, Mpi
 from profile_rows import Profile
 from test_annotated import FORTRAN, INCLUDE
 from test_languages import mpi4py_env
 from test_survive import commlens
 
 RANKS = 4
-API = ROOT / "build" / "release" / "lib"
-LINK = (f"-L{API}", f"-Wl,-rpath,{API}", "-lcommlens-api")
 
 
 def at(what: str, place: int, messages: int, size: int, rank: int) -> str:
