@@ -4,7 +4,9 @@
  * pointers are passed as words, the type that they have in registers.  No function of names.inc takes or returns
  * anything else, or more than seven of them. */
 
-typedef long word_function(long, long, long, long, long, long, long);
+/* Some have variable arguments, such as open().  On ppc64le these store what they got in the frame of the caller, which
+ * has room for it only if it calls a function of such a type.  The others do not care. */
+typedef long word_function(long, ...);
 
 /* These are not ours to hide: the linker would look for them among our own objects. */
 #define LIBC(name) extern word_function __real_##name;
