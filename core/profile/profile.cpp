@@ -207,7 +207,7 @@ void Profile::read_last_calls(WireReader& in, RankData& data) {
     place.since = in.number();
     place.region = static_cast<std::uint32_t>(in.number());
     auto& [to, from] = place.partners;
-    for (int* const n : {&to.rank, &to.tag, &from.rank, &from.tag}) *n = static_cast<int>(in.signed_number());
+    for (int* const end : {&to.rank, &to.tag, &from.rank, &from.tag}) *end = static_cast<int>(in.signed_number());
     data.last_calls.push_back(place);
   }
 }

@@ -288,7 +288,7 @@ class Profile : public Catalogue {
   std::vector<std::uint32_t> add_sites(RankData& data);
   std::vector<std::uint32_t> add_region_names(RankData& data);
   void add_regions(RankData& data, const std::vector<std::uint32_t>& numbers);
-  void add_threads(RankData& data, const std::vector<std::uint32_t>& regions);
+  void add_threads(RankData& data, const std::vector<std::uint32_t>& region_numbers);
   void settle_threads(const Dictionary::Numbers& numbers);
   void add_datatypes(RankData& data);  // pre: their communicators have the numbers of this profile
   void settle_datatypes(const Dictionary::Numbers& numbers);

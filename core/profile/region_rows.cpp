@@ -100,8 +100,8 @@ void Profile::add_regions(RankData& data, const std::vector<std::uint32_t>& numb
       all.push_back(row);
     }
   };
-  const auto number_metrics = [&metric_numbers](auto& rows) {
-    for (auto& row : rows) row.metric = row.metric < metric_numbers.size() ? metric_numbers[row.metric] : 0;
+  const auto number_metrics = [&metric_numbers](auto& values) {
+    for (auto& row : values) row.metric = row.metric < metric_numbers.size() ? metric_numbers[row.metric] : 0;
   };
   number_metrics(data.metric_rows);
   number_metrics(data.series_rows);

@@ -44,7 +44,7 @@ void Profile::read_threads(WireReader& in, RankData& data) {
 }
 
 // pre: the cells of the rank have the keys of this profile.
-void Profile::add_threads(RankData& data, const std::vector<std::uint32_t>& regions) {
+void Profile::add_threads(RankData& data, const std::vector<std::uint32_t>& region_numbers) {
   std::map<std::pair<int, std::uint32_t>, std::size_t> known;  // different cells of a rank may have equal keys here
   for (auto& [cell, row] : data.thread_cells) {
     if (cell >= data.cells.size()) continue;
@@ -57,7 +57,7 @@ void Profile::add_threads(RankData& data, const std::vector<std::uint32_t>& regi
     }
   }
   for (ThreadRegion& row : data.thread_regions) {
-    row.region = row.region < regions.size() ? regions[row.region] : 0;
+    row.region = row.region < region_numbers.size() ? region_numbers[row.region] : 0;
     thread_regions.push_back(row);
   }
   for (ThreadRow& thread : data.threads) threads.push_back(std::move(thread));

@@ -76,7 +76,7 @@ COMMLENS_API void commlens_iteration_begin(const char* name, int mode, long numb
 /* Returns the handle of a metric: a number that the program records, such as memory in use, a residual or cells
  * updated. `unit` may be empty.  A handle stays valid until the process ends; equal names with equal units have equal
  * handles. */
-typedef const struct commlens_metric* commlens_metric_t;
+typedef const struct commlens_metric_handle* commlens_metric_t;
 COMMLENS_API commlens_metric_t commlens_metric(const char* name, const char* unit);
 
 /* Records one value of a metric.  Count, sum, minimum, maximum and last value are stored for the calling thread's

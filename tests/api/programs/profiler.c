@@ -18,7 +18,7 @@ struct commlens_name {
   char text[name_size];
   struct commlens_name* next;
 };
-struct commlens_metric {
+struct commlens_metric_handle {
   char name[name_size], unit[name_size];
 };
 
@@ -85,7 +85,7 @@ void commlens_iteration_begin(const char* name, int mode, long number) {
 }
 
 commlens_metric_t commlens_metric(const char* name, const char* unit) {
-  struct commlens_metric* const made = malloc(sizeof *made);
+  struct commlens_metric_handle* const made = malloc(sizeof *made);
   cut(made->name, name);
   cut(made->unit, unit);
   return made;
