@@ -234,7 +234,7 @@ struct RegionName {
   const char* text;
   std::size_t bytes;
 };
-// What begins: a region, or a loop whose iterations are counted together or one by one.
+// What a call begins: a region, or a loop whose iterations are counted together or separately.
 enum class OpeningKind : std::uint8_t { region, loop_as_sum, loop_one_by_one };
 void begin_region(Thread& thread, const RegionName& name, Site site, OpeningKind kind) noexcept;
 void end_region(Thread& thread, const RegionName& name, Site site) noexcept;

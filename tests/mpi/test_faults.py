@@ -44,7 +44,7 @@ def _outputs_that_cannot_be(where: Path) -> dict[str, Path]:
 
 
 def _run_with_second(mpi: Mpi, ranks: int, where: Path, profile: Path, *argv: str | Path) -> Result:
-    """Run a program whose ranks put a profile that finds no room at its own place into where/second.
+    """Run a program whose ranks write their profile to where/second if its own place has no room.
 
     Their launcher has another TMPDIR, because it needs room of its own.
     """

@@ -12,7 +12,7 @@ Returned = TypeVar("Returned")
 
 
 def count_calls(function: Callable[[], Returned]) -> tuple[int, Returned]:
-    """Return the number of calls of functions, in Python and C, that `function` makes, and what it returns."""
+    """Call `function`; return how many functions it called, in Python and C, and what it returned."""
     calls = 0
 
     def count(_frame: FrameType, event: str, _argument: Any) -> None:
