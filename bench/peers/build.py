@@ -53,7 +53,9 @@ def fetch(peer: Source, mpi: str, copies: Path | None, log: Path) -> Path:
     if copies is not None:
         origin = copies / peer.folder
         if not (origin / ".git").exists() and not (origin / "HEAD").exists():
-            raise NoSourceError(f"{origin} is no copy of {peer.repository}: git clone it there")
+            raise NoSourceError(
+                f"the folder of copies has no {peer.folder}: git clone {peer.repository} there"
+            )
         git("clone", "--quiet", "--no-checkout", "--shared", origin.absolute(), target, log=log)
     else:
         git("clone", "--quiet", "--no-checkout", peer.repository, target, log=log)
