@@ -93,7 +93,7 @@ def build(peer: Source, mpi: str, copies: Path | None, store: Store) -> bool:
     try:
         source = fetch(peer, mpi, copies, log)
     except NoSourceError as error:
-        store.put(key, version(peer), outcome="no source", why=str(error))
+        store.put(key, version(peer), outcome="no source", why=places.name_folders(str(error)))
         return False
     prefix = peer.prefix(mpi)
     shutil.rmtree(prefix, ignore_errors=True)
@@ -114,7 +114,7 @@ def build(peer: Source, mpi: str, copies: Path | None, store: Store) -> bool:
         if code != 0:
             said = log.read_bytes()[begin:].decode(errors="replace")
             store.put(key, version(peer), outcome="failed", command=step.format(mpi=mpi, prefix="PREFIX", jobs=2),
-                      why=why_failed(said))  # fmt: skip
+                      why=places.name_folders(why_failed(said)))  # fmt: skip
             return True
     library = peer.built(mpi)
     if library is None:

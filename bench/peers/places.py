@@ -19,3 +19,14 @@ PAGE = ROOT / "docs" / "comparison.md"
 ARCHIVE = Path("evidence", "comparison.tar.xz")
 """Beside the page: all results."""
 RUNNER = ROOT / "build" / "release" / "bin" / "commlens-run"
+
+
+def name_folders(text: str) -> str:
+    """Return a text as the page shows it: names instead of this machine's folders.
+
+    >>> name_folders(f"{INSTALLED}/AMG {HOME}/programs {ROOT}/tools")
+    'PREFIX/AMG PEERS/programs ./tools'
+    """
+    for folder, name in ((INSTALLED, "PREFIX"), (HOME, "PEERS"), (ROOT, ".")):
+        text = text.replace(str(folder), name)
+    return text

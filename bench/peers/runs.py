@@ -103,10 +103,7 @@ def failure_of(code: int, said: str) -> str:
 
 def shown(words: Sequence[str]) -> str:
     """Return a command as the page shows it, without the folders of this machine."""
-    text = shlex.join(words)
-    for folder, name in ((places.INSTALLED, "PREFIX"), (places.HOME, "PEERS"), (places.ROOT, ".")):
-        text = text.replace(str(folder), name)
-    return re.sub(r"/tmp/[\w./-]*?/out\b", "OUT", text)
+    return re.sub(r"/tmp/[\w./-]*?/out\b", "OUT", places.name_folders(shlex.join(words)))
 
 
 def words_of(
