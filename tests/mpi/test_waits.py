@@ -25,20 +25,23 @@ TOLERANCE = 0.1
 
 @dataclass(frozen=True)
 class Truth:
-    """What the program's trace says about one procedure: times in ns, and how often each rank was last."""
+    """What the program's trace says about one procedure: times in ns, and how often each rank was or may have been last."""
 
     time: float
     waiting: float
-    last: list[int]
+    certainly_last: list[int]
+    possibly_last: list[int]
 
 
 def truths(stdout: str) -> dict[str, Truth]:
     """Read the lines of skew.c."""
-    lines = [line.split() for line in stdout.splitlines()]
-    return {
-        f"MPI_{line[0].capitalize()}": Truth(float(line[1]), float(line[2]), [int(n) for n in line[3:]])
-        for line in lines
-    }
+    truth = {}
+    for line in stdout.splitlines():
+        name, time, waiting, *often = line.split()
+        size = len(often) // 2
+        certainly, possibly = [int(n) for n in often[:size]], [int(n) for n in often[size:]]
+        truth[f"MPI_{name.capitalize()}"] = Truth(float(time), float(waiting), certainly, possibly)
+    return truth
 
 
 def waits(profile: Path, *arguments: str) -> dict[str, dict[str, Any]]:
@@ -74,8 +77,11 @@ def test_waiting_and_the_last_rank_are_those_of_a_trace(mpi: Mpi, pattern: tuple
         if operation in ROOTED:
             continue  # the trace counts calls in which nobody waited, too
         last = {one["rank"]: one["last"] for one in row["ranks"]}
-        for rank, times in enumerate(expected.last):
-            assert last[rank] == pytest.approx(times, abs=TOLERANCE * CALLS), (operation, rank)
+        assert sum(last.values()) == CALLS
+        seldom = TOLERANCE * CALLS
+        for rank in range(RANKS):
+            times = expected.certainly_last[rank] - seldom, expected.possibly_last[rank] + seldom
+            assert times[0] <= last[rank] <= times[1], (operation, rank)
 
 
 def test_a_rank_that_computes_longer_is_named_with_its_cause(mpi: Mpi) -> None:

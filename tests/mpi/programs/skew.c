@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives before which some ranks spend a known time, and a trace of them: rank 0 prints for each procedure the
-// time of all ranks in it, the waiting in it, and how often each rank was last, from the times at which all ranks
-// entered and left every call.  Usage: skew PATTERN CALLS MICROSECONDS OPERATION...
+// time of all ranks in it, the waiting in it, how often each rank was certainly the last, and how often it may have
+// been, from the times at which all ranks entered and left every call.
+// Usage: skew PATTERN CALLS MICROSECONDS OPERATION...
 //   PATTERN  late N: rank N is late; rotate: another rank every call; ladder: each rank later than the one below;
 //            root: rank 0 is late; others: all but rank 0; none
 // The processes must be on one machine, so that they have one CLOCK_MONOTONIC_RAW.
@@ -12,6 +13,9 @@
 #include <time.h>
 
 enum { most_calls = 20000, most_ranks = 64, elements = 64 };
+// Of ranks that enter a call this close to each other, a profiler may see another one last: each may lose its processor
+// between its own look at the clock and the profiler's.
+static const double tied_ns = 1e6;
 
 static double entered[most_calls], left[most_calls];
 static double all_entered[most_ranks * most_calls], all_left[most_ranks * most_calls];
@@ -63,26 +67,39 @@ static int is_any(const char* name, const char* a, const char* b) {
 
 static double positive(double x) { return x > 0 ? x : 0; }
 
-// Returns the waiting of all ranks in a call, and who was last.
-static double waiting(const char* name, int call, int calls, int size, int* last) {
+// Returns the waiting of all ranks in a call.
+static double waiting(const char* name, int call, int calls, int size) {
   const double* const in = all_entered + call;
-  *last = 0;
-  int last_other = 1;
+  int last = 0, last_other = 1;
   for (int r = 1; r < size; ++r) {
-    if (in[r * calls] > in[*last * calls]) *last = r;
+    if (in[r * calls] > in[last * calls]) last = r;
     if (in[r * calls] > in[last_other * calls]) last_other = r;
   }
   double sum = 0;
   if (is_any(name, "bcast", "scatter")) {
-    *last = 0;
     for (int r = 1; r < size; ++r) sum += positive(in[0] - in[r * calls]);
   } else if (is_any(name, "reduce", "gather")) {
-    *last = last_other;
     sum = positive(in[last_other * calls] - in[0]);
   } else {
-    for (int r = 0; r < size; ++r) sum += positive(in[*last * calls] - in[r * calls]);
+    for (int r = 0; r < size; ++r) sum += positive(in[last * calls] - in[r * calls]);
   }
   return sum;
+}
+
+// Counts a call for the ranks that may have been the last to enter it, and for the one that certainly was, if any.
+static void count_last(int call, int calls, int size, int* certain, int* possible) {
+  const double* const in = all_entered + call;
+  double last = in[0];
+  for (int r = 1; r < size; ++r)
+    if (in[r * calls] > last) last = in[r * calls];
+  int candidates = 0, candidate = 0;
+  for (int r = 0; r < size; ++r) {
+    if (in[r * calls] < last - tied_ns) continue;
+    ++possible[r];
+    ++candidates;
+    candidate = r;
+  }
+  if (candidates == 1) ++certain[candidate];
 }
 
 int main(int argc, char** argv) {
@@ -112,15 +129,15 @@ int main(int argc, char** argv) {
     MPI_Gather(left, calls, MPI_DOUBLE, all_left, calls, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (rank != 0) continue;
     double time = 0, wait = 0;
-    int often[most_ranks] = {0};
+    int certain[most_ranks] = {0}, possible[most_ranks] = {0};
     for (int i = 0; i < calls; ++i) {
-      int last;
-      wait += waiting(argv[at], i, calls, size, &last);
-      ++often[last];
+      wait += waiting(argv[at], i, calls, size);
+      count_last(i, calls, size, certain, possible);
       for (int r = 0; r < size; ++r) time += all_left[r * calls + i] - all_entered[r * calls + i];
     }
     printf("%s %.0f %.0f", argv[at], time, wait);
-    for (int r = 0; r < size; ++r) printf(" %d", often[r]);
+    for (int r = 0; r < size; ++r) printf(" %d", certain[r]);
+    for (int r = 0; r < size; ++r) printf(" %d", possible[r]);
     printf("\n");
   }
   MPI_Comm_free(&comm);
