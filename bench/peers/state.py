@@ -147,8 +147,16 @@ def head(parts: Sequence[str]) -> list[str]:
     found = states(parts)
     if not found:
         return []
-    rows = [f"| {state.part} | {state.commits} | {state.dates} | {state.results} |" for state in found]
-    lines = ["| part | commit | measured | results |", "|---|---|---|---|", *rows, ""]
+    rows = [
+        f"| {state.part} | {', '.join(sorted(state.libraries))} | {state.commits} | {state.dates} | {state.results} |"
+        for state in found
+    ]
+    lines = [
+        "| part | library of commit | measured at commit | measured | results |",
+        "|---|---|---|---|---|",
+        *rows,
+        "",
+    ]
     newest = max(found, key=lambda state: state.last)
     libraries = frozenset().union(*(state.libraries for state in found))
     if len(libraries) > 1:

@@ -405,7 +405,7 @@ def test_rounds_of_other_versions_are_not_mixed() -> None:
 def test_a_part_of_another_commit_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "stamp", lambda: {"commit": "def", "library": "bbb"})
     cost.in_turns(cells(tmp_path)[:2], 1, Budget(None))
-    assert state.head(["overhead", "calls"])[2].startswith("| overhead | abc | ")
+    assert state.head(["overhead", "calls"])[2].startswith("| overhead | aaa | abc | ")
     assert not any("Not of one commit" in line for line in state.head(["overhead", "calls"]))
     said = "\n".join(state.text(["overhead", "calls"]))
     assert "of another library" in said
