@@ -33,7 +33,7 @@ def mpi_version(mpi: str) -> str:
     return f"{MPIS[mpi]} {found[0] if found else ''}".strip()
 
 
-def facts(mpis: Sequence[str], rounds: int | None) -> dict[str, str]:
+def facts(mpis: Sequence[str], *, has_times: bool) -> dict[str, str]:
     """Return what the page states of how a part is measured."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return {
@@ -41,11 +41,7 @@ def facts(mpis: Sequence[str], rounds: int | None) -> dict[str, str]:
         "date": f"{now:%Y-%m-%d}",
         "machine": machine().partition(", load")[0],
         "MPI": ", ".join(mpi_version(mpi) for mpi in mpis),
-        **(
-            {"rounds asked for": str(rounds), "load at the beginning": f"{os.getloadavg()[0]:.1f}"}
-            if rounds
-            else {}
-        ),
+        **({"load at the beginning": f"{os.getloadavg()[0]:.1f}"} if has_times else {}),
     }
 
 
@@ -158,7 +154,7 @@ def cells_of(given: argparse.Namespace, part: str, store: Store, scratch: Path) 
 def measure(given: argparse.Namespace, part: str, budget: Budget, scratch: Path) -> None:
     """Measure a part that has no times."""
     store = Store(part, stamp=state.stamp())
-    store.add_facts(facts(given.mpi, None))
+    store.add_facts(facts(given.mpi, has_times=False))
     if part == correct.PART:
         correct.measure(store, given.mpi, range(1, given.seeds + 1), budget, scratch)
     elif part == features.PART:
@@ -177,7 +173,7 @@ def timed_cells(given: argparse.Namespace, scratch: Path, *, is_begin: bool) -> 
         store = Store(part, stamp=state.stamp())
         found = cells_of(given, part, store, scratch / part)
         if is_begin and found:
-            store.add_facts(facts(given.mpi, given.rounds))
+            store.add_facts(facts(given.mpi, has_times=True))
         cells += found
     return cells
 

@@ -33,6 +33,8 @@ NO_COMMS = "It has no communicators."
 OWN_FILES = "Each rank writes a file of its own; nothing is put together."
 FEWER_TABLES = "It has neither call sites nor pairs of ranks nor slices of time."
 REASONS: Mapping[tuple[str, str], str] = {
+    (NS, "mpiP -k 0"): NO_COMMS,
+    (NS, "IPM"): NO_COMMS,
     (FINALIZE, "mpiP -k 0"): NO_AGREEMENT,
     (FINALIZE, "Caliper mpi-report"): NO_AGREEMENT,
     (FINALIZE, "Caliper messages"): OWN_FILES,

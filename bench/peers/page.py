@@ -40,17 +40,17 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=lambda name: TOOLS.index(name) if name in TOOLS else len(TOOLS))
 
 
+IN_FIRST_TABLE = ("commit", "date", "rounds asked for")
+"""Facts of a part that the page's first table states, or that each of its tables states for its rows."""
+
+
 def facts(part: str) -> list[str]:
-    """Return how a part was measured, as a line."""
-    found = Store(part).facts()
+    """Return on what a part was measured, as a line."""
+    found = {name: value for name, value in Store(part).facts().items() if name not in IN_FIRST_TABLE}
     if not found:
         return []
-    return [
-        "Measured: "
-        + ", ".join(f"{name} {value}" if name != "MPI" else value for name, value in found.items())
-        + ".",
-        "",
-    ]
+    texts = [value if name == "MPI" else f"{name} {value}" for name, value in found.items()]
+    return [f"Measured: {', '.join(texts)}.", ""]
 
 
 # ---- tools ----
