@@ -4,9 +4,9 @@
     .venv/bin/python bench/versions.py OLD                       # OLD: build/release of another checkout
     .venv/bin/python bench/versions.py OLD --minutes 15 --to docs/evidence/versions.md
 
-Each round runs every program without commlens, with the old build, with this one, and with a wrapper that does the least that a
-profiler can do, in random order; so many rounds are run as time allows, at least six.  The method is that of `commlens overhead`: differences within rounds, their Hodges-Lehmann estimate and
-its 95 % interval.
+Each round runs every program without commlens, with the old build, with this one, and with a wrapper that does the
+least that a profiler can do, in random order.  It runs as many rounds as the time allows, but at least six.  The method
+is that of `commlens overhead`: differences within rounds, their Hodges-Lehmann estimate and its 95 % interval.
 """
 
 from __future__ import annotations
@@ -185,10 +185,12 @@ PAGE = """\
 
     .venv/bin/python bench/versions.py OLD {options}
 
-OLD is the folder `build/release` of a checkout of {before}. Each round runs a program without commlens, with the old build and with
-the one of {now}, and with a wrapper that does the least that a profiler can do, in random order: it counts each call, and looks at
-the clock twice in calls that can wait ([minimal.c](../../bench/tools/minimal.c)). Shown is what is added: the Hodges-Lehmann estimate of the differences within rounds, and
-its 95 % interval. [The guide](../guide/overhead.md) has the method, [bench/apps](../../bench/README.md#programs) the programs.
+OLD is the folder `build/release` of a checkout of {before}. Each round runs a program in random order: without commlens,
+with the old build, with the one of {now}, and with a wrapper that does the least that a profiler can do. That wrapper
+counts each call, and looks at the clock twice in calls that can wait ([minimal.c](../../bench/tools/minimal.c)).
+
+The table shows what is added: the Hodges-Lehmann estimate of the differences within rounds, and its 95 % interval.
+[The guide](../guide/overhead.md) has the method, [bench/apps](../../bench/README.md#programs) the programs.
 
 Machine: {machine}.
 """
