@@ -6,6 +6,7 @@ Out: docs/reference/commands.md
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import cast
 
@@ -120,10 +121,25 @@ def option_row(option: click.Option) -> str:
     return f"| {names} | {meaning} |"
 
 
+def paragraphs(text: str) -> str:
+    r"""Return a help text in Markdown; a paragraph that begins with \b keeps its lines, as a block of code.
+
+    >>> paragraphs("One\nparagraph.\n\n\b\na  table\nb  of two lines")
+    'One paragraph.\n\n    a  table\n    b  of two lines'
+    """
+    found = []
+    for part in inspect.cleandoc(text).split("\n\n"):  # before Python 3.13, a docstring keeps its indentation
+        if part.lstrip().startswith("\b"):
+            found.append("\n".join(f"    {line}" for line in part.split("\n") if line.strip("\b ")))
+        else:
+            found.append(" ".join(part.split()))
+    return "\n\n".join(found)
+
+
 def section(name: str, command: click.Command) -> list[str]:
     """Return the section of one command."""
-    help_text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
-    lines = [f"## commlens {name}", "", "```sh", usage(name, command), "```", "", help_text, ""]
+    about = paragraphs(command.help or "")
+    lines = [f"## commlens {name}", "", "```sh", usage(name, command), "```", "", about, ""]
     lines += ["| option | meaning |", "|---|---|"]
     lines += [option_row(param) for param in command.params if isinstance(param, click.Option)]
     return [*lines, ""]
@@ -145,8 +161,7 @@ def exit_code_table() -> str:
 
 def texts() -> dict[str, str]:
     """Return the generated file: path from the root of the repository -> content."""
-    about = "\n\n".join(" ".join(part.split()) for part in (commlens.help or "").split("\n\n"))
-    lines = [HEAD, about, ""]
+    lines = [HEAD, paragraphs(commlens.help or ""), ""]
     for name, command in commands().items():
         lines += section(name, command)
     return {

@@ -6,6 +6,7 @@ Out: generated/man/*.1, *.5    for `man commlens`, `man commlens-report` and so 
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from typing import Any
@@ -74,7 +75,7 @@ def roff(text: str) -> str:
 def paragraphs(text: str) -> list[str]:
     r"""Return the paragraphs of a help text as lines of roff; one that begins with \b keeps its lines."""
     lines = []
-    for part in text.strip().split("\n\n"):
+    for part in inspect.cleandoc(text).split("\n\n"):  # before Python 3.13, a docstring keeps its indentation
         if part.lstrip().startswith("\b"):
             kept = [line for line in part.split("\n") if line.strip("\b ")]
             lines += [".PP", ".nf", *(roff(line) for line in kept), ".fi"]

@@ -15,8 +15,11 @@ from bench.peers.tools import COMMLENS
 
 NAMED = places.HOME / "commit"
 """In a bundle: the commit and the commit of the library, a line each."""
-OF_LIBRARY = ("core", "spec", "gen", "third_party", "cmake", "CMakeLists.txt", "CMakePresets.json", "VERSION")
-"""What the measured library is built from."""
+OF_LIBRARY = (
+    *("core", "spec", "gen", "third_party", "cmake", "CMakeLists.txt", "CMakePresets.json", "VERSION"),
+    *(f":(exclude)gen/{name}.py" for name in ("commands", "completion", "manual")),
+)
+"""What the measured library is built from. Three generators write only documentation of the commands."""
 UNKNOWN = "unknown"
 
 

@@ -135,7 +135,7 @@ def test_the_parts_of_a_job_with_a_killed_rank_are_recovered(mpi: Mpi) -> None:
     # The parts alone: what is known of rank 0, and that rank 1 is missing. It may run on another node.
     alone = commlens("recover", "-o", where / "z.db", part.parent)
     assert alone.returncode == 3
-    assert alone.stderr.endswith("ranks 1 are missing: they left no files in the folders searched\n"), alone
+    assert alone.stderr.endswith("missing ranks, which left no files in the folders searched: 1\n"), alone
     assert Profile(where / "z.db").calls("MPI_Allreduce") == {"f0.1": {0: 3}}
     assert ", 1 of 2 ranks, began " in (listed := commlens("recover", "--list", part.parent).stdout)
     assert ", may still run, in " in listed, "so recover makes its profile only if the place is named"

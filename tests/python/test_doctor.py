@@ -120,7 +120,7 @@ def test_where_all_is_well_everything_is_ok(world: World) -> None:
         Said("MPI", "ok", f"Open MPI: {world.root}/mpi/libmpi.so.40"),
         Said("MPI", "ok", "2 MPI procedures"),
         Said("build", "ok", str(world.root / "lib/openmpi/libcommlens.so")),
-        Said("way in", "ok", "commlens-run"),
+        Said("loading", "ok", "commlens-run"),
         Said("call sites", "ok", "file and line"),
         Said("output", "ok", f"{world.root}/work"),
     )
@@ -270,13 +270,15 @@ def test_commlens_linked_in_statically(world: World, flags: tuple[str, ...]) -> 
         found(
             findings,
             Said("MPI", "ok", "linked statically"),
-            Said("way in", "ok", "linked with libcommlens.a"),
+            Said("loading", "ok", "linked with libcommlens.a"),
         )
 
 
 def test_commlens_linked_in_beside_a_shared_mpi_library(world: World) -> None:
     app = world.app('const char* volatile name = "commlens_stand_aside"; int main(void) { return 0; }')
-    found(world.look(app), Said("MPI", "ok", "Open MPI: "), Said("way in", "ok", "linked with libcommlens.a"))
+    found(
+        world.look(app), Said("MPI", "ok", "Open MPI: "), Said("loading", "ok", "linked with libcommlens.a")
+    )
 
 
 def test_two_mpi_libraries(world: World) -> None:
@@ -385,7 +387,7 @@ def test_a_shell_script_that_starts_ranks_without_commlens_run(world: World) -> 
     opaque = Said("program", "warning", "is known only at run time")
     found(world.look(script), opaque, Said("program", "problem", "calls mpirun itself"))
     inside = world.script("inside.sh", "#!/bin/sh\nexec mpirun -n 4 commlens-run ./app\n")
-    found(world.look(inside), opaque, Said("way in", "ok", f"commlens-run inside {inside}"))
+    found(world.look(inside), opaque, Said("loading", "ok", f"commlens-run inside {inside}"))
 
 
 def test_a_script_of_another_interpreter(world: World) -> None:
@@ -489,7 +491,7 @@ def test_the_list_has_a_line_for_each_finding_and_ends_with_the_answer(surroundi
     bad = run("doctor", "--", "mpirun", "-n", "2", surroundings.app())
     assert bad.exit_code == 1
     said = "commlens-run is not on the command line, and the program is not linked with libcommlens.so"
-    assert f"problem  way in          {said}\n" in bad.stdout
+    assert f"problem  loading         {said}\n" in bad.stdout
     assert f"                         → mpirun -n 2 commlens-run {surroundings.root}/work/app\n" in bad.stdout
     assert bad.stdout.endswith("\na run would not be profiled\n")
 

@@ -27,7 +27,7 @@ def world(tmp_path: Path) -> World:
 def test_commlens_run_is_missing(world: World) -> None:
     found(
         world.look("mpirun", "-n", "4", "--bind-to", "core", world.app(), "-n"),
-        Said("way in", "problem", "not on the command line", f"mpirun -n 4 --bind-to core commlens-run {world.root}/work/app -n"),
+        Said("loading", "problem", "not on the command line", f"mpirun -n 4 --bind-to core commlens-run {world.root}/work/app -n"),
     )  # fmt: skip
 
 
@@ -65,15 +65,15 @@ def test_a_program_alone_would_not_be_profiled(world: World) -> None:
     found(
         world.look(app, "-n", "3"),
         Said(
-            "way in",
+            "loading",
             "problem",
             "commlens-run is not on the command line, and the program is not linked with libcommlens.so",
             f"mpirun -n 4 commlens-run {app} -n 3",
         ),
     )
-    found(world.look("commlens-run", app), Said("way in", "ok", f"commlens-run {app}"))
+    found(world.look("commlens-run", app), Said("loading", "ok", f"commlens-run {app}"))
     ours = str(world.root / "lib/openmpi/libcommlens.so")
-    found(world.look(app, env={"LD_PRELOAD": ours}), Said("way in", "ok", "LD_PRELOAD"))
+    found(world.look(app, env={"LD_PRELOAD": ours}), Said("loading", "ok", "LD_PRELOAD"))
 
 
 def test_an_option_of_the_launcher_after_commlens_run(world: World) -> None:
@@ -87,7 +87,7 @@ def test_a_second_program_of_the_launch(world: World) -> None:
     app = str(world.app())
     found(
         world.look("mpirun", "-n", "1", "commlens-run", app, ":", "-n", "2", app),
-        Said("way in 2", "problem", "not on the command line", f"mpirun -n 2 commlens-run {app}"),
+        Said("loading 2", "problem", "not on the command line", f"mpirun -n 2 commlens-run {app}"),
     )
     found(world.look("mpirun", "-n", "1", "commlens-run", app, ":", "-n", "2", "commlens-run", app))
 
@@ -95,27 +95,27 @@ def test_a_second_program_of_the_launch(world: World) -> None:
 def test_commlens_run_in_a_script_or_before_a_shell(world: World) -> None:
     script = world.script("job.sh", "#!/bin/sh\nexec commlens-run ./app\n")
     opaque = Said("program", "warning", "is known only at run time")
-    found(world.look("mpirun", "-n", "2", script), opaque, Said("way in", "ok", "commlens-run inside"))
+    found(world.look("mpirun", "-n", "2", script), opaque, Said("loading", "ok", "commlens-run inside"))
     found(world.look("mpirun", "commlens-run", "/bin/sh", "-c", "./app"), opaque)
     found(world.look("mpirun", "/bin/sh", "-c", "commlens-run ./app"), opaque)
     found(
         world.look("mpirun", "/bin/sh", "-c", "./app"),
         opaque,
-        Said("way in", "problem", "not on the command line"),
+        Said("loading", "problem", "not on the command line"),
     )
 
 
 def test_commlens_run_stands_before_the_launcher(world: World) -> None:
     found(
         world.look("commlens-run", "mpirun", "-n", "4", world.app()),
-        Said("way in", "problem", "stands before mpirun", "mpirun -n 4 commlens-run"),
+        Said("loading", "problem", "stands before mpirun", "mpirun -n 4 commlens-run"),
     )
 
 
 def test_a_preload_is_a_way_in(world: World) -> None:
     ours = str(world.root / "lib/openmpi/libcommlens.so")
-    found(world.look("mpirun", world.app(), env={"LD_PRELOAD": ours}), Said("way in", "ok", "LD_PRELOAD"))
-    found(world.look("mpirun", "env", f"LD_PRELOAD={ours}", world.app()), Said("way in", "ok", "LD_PRELOAD"))
+    found(world.look("mpirun", world.app(), env={"LD_PRELOAD": ours}), Said("loading", "ok", "LD_PRELOAD"))
+    found(world.look("mpirun", "env", f"LD_PRELOAD={ours}", world.app()), Said("loading", "ok", "LD_PRELOAD"))
 
 
 def test_linked_with_commlens(world: World) -> None:
@@ -124,12 +124,12 @@ def test_linked_with_commlens(world: World) -> None:
     rpath = f"-Wl,-rpath,{ours.parent}"
     found(
         world.look("mpirun", world.app(APP, ours, mpi, rpath)),
-        Said("way in", "ok", "linked with libcommlens.so"),
+        Said("loading", "ok", "linked with libcommlens.so"),
     )
     behind = world.app(APP, mpi, ours, rpath, name="behind")
-    found(world.look("mpirun", behind), Said("way in", "problem", "linked after libmpi.so.40"))
-    found(world.look(behind), Said("way in", "problem", "linked after libmpi.so.40"))
-    found(world.look("commlens-run", behind), Said("way in", "ok", f"commlens-run {behind}"))
+    found(world.look("mpirun", behind), Said("loading", "problem", "linked after libmpi.so.40"))
+    found(world.look(behind), Said("loading", "problem", "linked after libmpi.so.40"))
+    found(world.look("commlens-run", behind), Said("loading", "ok", f"commlens-run {behind}"))
 
 
 def test_linked_with_commlens_through_a_library(world: World) -> None:
@@ -139,14 +139,16 @@ def test_linked_with_commlens_through_a_library(world: World) -> None:
     all_needed = ("-Wl,--no-as-needed", "-Wl,--unresolved-symbols=ignore-all", f"-Wl,-rpath,{ours.parent}")
     with_ours = world.shared("libtools.so", "int tools;", *all_needed, ours)
     with_mpi = world.shared("libphysics.so", "int physics;", *all_needed, mpi)
-    found(world.look(world.app(APP, with_ours, with_mpi)), Said("way in", "ok", "linked with libcommlens.so"))
+    found(
+        world.look(world.app(APP, with_ours, with_mpi)), Said("loading", "ok", "linked with libcommlens.so")
+    )
     found(
         world.look(world.app(APP, with_mpi, with_ours)),
-        Said("way in", "problem", "linked after libmpi.so.40"),
+        Said("loading", "problem", "linked after libmpi.so.40"),
     )
     found(
         world.look(world.app(APP, with_ours, mpi)),
-        Said("way in", "problem", "libcommlens.so is linked after libmpi.so.40: calls bypass it"),
+        Said("loading", "problem", "libcommlens.so is linked after libmpi.so.40: calls bypass it"),
     )
 
 
@@ -158,7 +160,7 @@ def test_a_library_that_the_linker_dropped(world: World) -> None:
     found(
         world.look(app),
         Said(
-            "way in",
+            "loading",
             "problem",
             f"The program searches {ours.parent} for libraries but does not need libcommlens.so",
             f"put -lcommlens before the MPI library, or run mpirun -n 4 commlens-run {app}",

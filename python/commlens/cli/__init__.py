@@ -124,8 +124,8 @@ class Commands(click.Group):
 def commlens() -> None:
     """Read profiles of MPI applications, communicator by communicator.
 
-    A profile is the file that a run under commlens-run writes. It is an SQLite database: any SQLite client can
-    query every row that these commands print, and --sql prints the query.
+    A profile is the file that a run under commlens-run writes. It is an SQLite database, which any SQLite client
+    can query. The commands that have an option --sql print their queries with it.
 
     'commlens help COMMAND' explains a command.
     """

@@ -210,6 +210,7 @@ def machine_options(command: Command) -> Command:
     type=click.IntRange(0, 1 << 31),
     default=1,
     show_default=True,
+    metavar="N",
     help="Start of the random numbers.",
 )
 @click.option(

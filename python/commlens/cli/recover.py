@@ -165,7 +165,7 @@ def _recover(job: Job, output: Path | None) -> None:
             f"{path}: ranks {ranges_text(stored.ranks)} of this job are in {stored.path}, which the job stored itself"
         )
     elif missing:
-        complain(f"{path}: ranks {missing} are missing: they left no files in the folders searched")
+        complain(f"{path}: missing ranks, which left no files in the folders searched: {missing}")
 
 
 def _say_stored(job: Job, stored: Stored) -> None:
@@ -176,7 +176,7 @@ def _say_stored(job: Job, stored: Stored) -> None:
         "itself: nothing to recover; remove the remaining files " + _how_to_remove(job)
     )
     if missing:
-        complain(f"{stored.path}: ranks {missing} are missing")
+        complain(f"{stored.path}: missing ranks: {missing}")
 
 
 def _how_to_remove(job: Job) -> str:

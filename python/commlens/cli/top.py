@@ -43,12 +43,14 @@ def look(jobs: list[Job]) -> dict[tuple[str, int], Look]:
     type=click.FloatRange(min=0.1),
     default=2.0,
     show_default=True,
+    metavar="SECONDS",
     help="Seconds between two updates.",
 )
 @click.option(
     "-n",
     "--count",
     type=click.IntRange(min=1),
+    metavar="N",
     help="Number of updates. By default top ends when no job runs.",
 )
 @with_rights_of_user(all_users=False)

@@ -61,7 +61,7 @@ def examine(command: Command, install: Install, loader: Loader) -> list[Finding]
     if not command.program:
         return [problem("program", "the command line contains no program")]
     if Path(command.program[0]).name in CONTAINERS:
-        return way_in(command, None)
+        return loading(command, None)
     path = command.path
     if path is None and command.runner and command.program[0].startswith("-"):
         advice = "put options of the launcher before it: mpirun -n 2 commlens-run ./a"
@@ -111,7 +111,7 @@ def script(command: Command, path: Path, head: bytes, install: Install, loader: 
             f"the MPI that {name} loads is known only at run time",
             "commlens-run then chooses by the launcher",
         ),
-        *way_in(command, None),
+        *loading(command, None),
     ]
 
 
@@ -144,10 +144,10 @@ def shell(command: Command, path: str, text: str) -> list[Finding]:
             )
         )
     if is_inside:
-        return [*found, ok("way in", f"commlens-run inside {path}")]
+        return [*found, ok("loading", f"commlens-run inside {path}")]
     if starts and command.runner is None:
         return found  # commlens-run before the script would not help
-    return [*found, *way_in(command, None)]
+    return [*found, *loading(command, None)]
 
 
 def binary(command: Command, path: Path, install: Install, loader: Loader) -> list[Finding]:
@@ -211,7 +211,7 @@ def mpi_of(command: Command, objects: list[Object], install: Install) -> list[Fi
     if program.path and is_linked_in(program.path):
         return [
             *mpi_beside_archive(objects),
-            ok("way in", f"linked with {ARCHIVE}, which needs no commlens-run"),
+            ok("loading", f"linked with {ARCHIVE}, which needs no commlens-run"),
         ]
     if program.defines & {"MPI_Init", "PMPI_Init"}:
         return [
@@ -258,7 +258,7 @@ def mpi_of(command: Command, objects: list[Object], install: Install) -> list[Fi
     imported = {name for one in application(objects) for name in one.imports if C_NAME.fullmatch(name)}
     if imported:
         found.append(ok("MPI", f"{len(imported)} MPI procedures are imported"))
-    return [*found, *build(command, family, install), *way_in(command, objects)]
+    return [*found, *build(command, family, install), *loading(command, objects)]
 
 
 def mpi_beside_archive(objects: list[Object]) -> list[Finding]:
@@ -314,7 +314,7 @@ def build(command: Command, family: str, install: Install) -> list[Finding]:
     return found
 
 
-def way_in(command: Command, objects: list[Object] | None) -> list[Finding]:
+def loading(command: Command, objects: list[Object] | None) -> list[Finding]:
     """Return whether this command line loads commlens into the program, before the MPI library."""
     program = shlex.join(command.program)
     is_preloaded = command.runner is not None or LIBRARY in command.env.get("LD_PRELOAD", "")
@@ -322,10 +322,10 @@ def way_in(command: Command, objects: list[Object] | None) -> list[Finding]:
     if LIBRARY in names:
         first = next((name for name in names if name == LIBRARY or family_of_library(name)), LIBRARY)
         if first == LIBRARY:
-            return [ok("way in", f"linked with {LIBRARY}")]
+            return [ok("loading", f"linked with {LIBRARY}")]
         if not is_preloaded:
             return [
-                problem("way in", f"{LIBRARY} is linked after {first}: calls bypass it",
+                problem("loading", f"{LIBRARY} is linked after {first}: calls bypass it",
                         "put -lcommlens before the MPI library, or use commlens-run")
             ]  # fmt: skip
     if not is_preloaded:
@@ -334,8 +334,8 @@ def way_in(command: Command, objects: list[Object] | None) -> list[Finding]:
         line = shlex.join(
             [command.launcher or "", *command.launcher_options, command.runner or "", *command.program]
         )
-        return [problem("way in", f"commlens-run stands before {command.launcher}", line)]
-    return [ok("way in", f"commlens-run {program}" if command.runner else "LD_PRELOAD")]
+        return [problem("loading", f"commlens-run stands before {command.launcher}", line)]
+    return [ok("loading", f"commlens-run {program}" if command.runner else "LD_PRELOAD")]
 
 
 def not_loaded(command: Command, objects: list[Object] | None) -> Finding:
@@ -343,19 +343,19 @@ def not_loaded(command: Command, objects: list[Object] | None) -> Finding:
     launcher = [command.launcher, *command.launcher_options] if command.launcher else ["mpirun", "-n", "4"]
     line = shlex.join([*launcher, "commlens-run", *command.program])
     if objects is None:
-        return problem("way in", "commlens-run is not on the command line", line)
+        return problem("loading", "commlens-run is not on the command line", line)
     dynamic = objects[0].dynamic
     folders = (*dynamic.runpath, *dynamic.rpath) if dynamic else ()
     dropped = next((folder for folder in folders if (Path(folder) / LIBRARY).exists()), None)
     if dropped is not None:
         return problem(
-            "way in",
+            "loading",
             f"commlens-run is not on the command line. The program searches {dropped} for libraries but does not need "
             f"{LIBRARY}: the linker drops a library of which it needs nothing",
             f"put -lcommlens before the MPI library, or run {line}",
         )
     return problem(
-        "way in",
+        "loading",
         f"commlens-run is not on the command line, and the program is not linked with {LIBRARY}",
         line,
     )
@@ -438,7 +438,7 @@ def python(command: Command, interpreter: Path, install: Install, loader: Loader
     try:
         packages: dict[str, str] = json.loads(done.stdout)
     except ValueError:
-        return [warning("MPI", f"{interpreter} does not list its packages"), *way_in(command, None)]
+        return [warning("MPI", f"{interpreter} does not list its packages"), *loading(command, None)]
     found, families = [], set()
     for name, folder in packages.items():
         variants = variants_of(Path(folder), loader, env.get("MPI4PY_MPIABI", ""))
@@ -462,7 +462,7 @@ def python(command: Command, interpreter: Path, install: Install, loader: Loader
         )
     for family in sorted(families):
         found += build(command, family, install) if len(families) == 1 else []
-    return [*found, *way_in(command, None)]
+    return [*found, *loading(command, None)]
 
 
 def variants_of(folder: Path, loader: Loader, wanted: str) -> dict[str, Path]:

@@ -96,7 +96,7 @@ def check_killed(profile: Database, processes: int, missing: str) -> Finding:
     if missing:
         there = {rank for (rank,) in profile.execute("SELECT rank FROM rank")}
         wanted = {key: calls for key, calls in wanted.items() if key[3] in there}
-        text = f"ranks {missing} are missing; all {sum(wanted.values()):,} calls of the others are there"
+        text = f"missing ranks: {missing}; all {sum(wanted.values()):,} calls of the others are there"
     else:
         text = f"all {sum(wanted.values()):,} calls before the kill are there"
     return compared("killed", wanted, found, text, _words)
