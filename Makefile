@@ -53,7 +53,7 @@ page:        ## check page/src and bundle it for commlens html
 setup:       ## install the missing packages for all of these
 	@tools/setup.sh build reader dev demo mpi test
 
-build:       ## the library for each MPI found, and commlens-run
+build:       ## the library for each binary interface of MPI, and commlens-run
 	@tools/build.sh release
 
 coverage:    ## docs/evidence/coverage.md: how every MPI procedure is measured and where it is tested
@@ -112,8 +112,8 @@ install:     ## library, launcher and reader below PREFIX=/usr/local
 uninstall:   ## remove what make install put below PREFIX
 	@tools/uninstall.sh "$(PREFIX)"
 
-dist:        ## the sources of a release, from which all packages are built, and recipes with its checksum, in dist/
-	@tools/dist.sh
+dist:        ## the sources of a release, from which all packages are built, and recipes with its checksum, in dist/ (ADDRESS=where it will be)
+	@tools/dist.sh $(ADDRESS)
 
 wheels:      ## Python packages in dist/: source, reader, and the library for each interface of MPI (PROCESSORS=x86_64)
 	@tools/wheels.sh $(PROCESSORS)

@@ -102,7 +102,7 @@ int slurm_spank_task_init(spank_t spank, int count, char** arguments) {
   if (library == NULL) {
     complain(spank, "plugstack.conf names no library=", "");
   } else if (strpbrk(library, ": ") != NULL) {
-    complain(spank, "the path of a library must not contain a colon: ", library);
+    complain(spank, "the path of a library must not contain a colon or a blank: ", library);
   } else if (access(library, R_OK) != 0) {
     complain(spank, "there is no ", library);
   } else {

@@ -28,14 +28,15 @@ pack() {
   time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
   files | tar --create --file=- --no-recursion --format=ustar --mtime="@$time" --owner=0 --group=0 \
     --numeric-owner --mode=u=rwX,go=rX --transform="s,^,$name/,S" --null --files-from=- | xz --threads=1 -6 >"$archive.part" &&
-    mv "$archive.part" "$archive"
+    mv "$archive.part" "$archive" || return
+  git log -1 --format=%h >"${archive%.tar.xz}.commit" 2>/dev/null || true # for tools/first_report.sh
 }
 
 recipes() {
   local checksum recipe copy
   checksum=$(sha256sum "$archive") || return
   rm -rf dist/recipes
-  for recipe in packaging/{rpm/*.spec,spack/package.py,easybuild/*.eb,conda/recipe.yaml}; do
+  for recipe in packaging/{rpm/*.spec,spack/package.py,easybuild/*.eb,conda/{recipe,variants}.yaml}; do
     copy=dist/recipes/${recipe#packaging/}
     mkdir -p "$(dirname "$copy")" || return
     sed -e "s,@ADDRESS@,$address,g" -e "s,@SHA256@,${checksum%% *},g" "$recipe" >"$copy" || return

@@ -16,11 +16,10 @@ unset ROOTS_CCACHE # the other ways compile nothing
 systems=("$@")
 ((${#systems[@]})) || systems=(bookworm trixie)
 version=$(cat VERSION)
-commit=$(git log -1 --format=%h)
 results=$PWD/build/first-report # a file for each case
 mkdir -p "$results"
 tools/setup.sh roots
-[ -e "dist/commlens-$version.tar.xz" ] || tools/dist.sh
+tools/dist.sh
 
 job='from array import array
 from mpi4py import MPI
@@ -39,7 +38,7 @@ timed() {
   step report "$system, $way, $who: ${command:0:24}" run_inside "$id" first "${mpi[@]}" bash -euc "$command" || code=$?
   if ((code == 0)); then tenths=$((($(date +%s%N) - begin) / 100000000)); else tenths=failed; fi
   printf '%s\t' "$system" "$owner" "$way" "$who" "$command" "$tenths" >>"$results/$system-$owner-$way.tsv"
-  printf '%s\t%s\n' "$(cut -d ' ' -f 1 /proc/loadavg)" "$commit" >>"$results/$system-$owner-$way.tsv"
+  printf '%s\t%s\n' "$(cut -d ' ' -f 1 /proc/loadavg)" "$(cat "$built_from")" >>"$results/$system-$owner-$way.tsv"
   return "$code"
 }
 
@@ -58,8 +57,8 @@ by_package() {
     if [ "$owner" = root ]; then
       "${t[@]}" "apt-get -qq -y --no-install-recommends install /tmp/commlens_*.deb /tmp/python3-commlens_*.deb"
     else
-      "${admin[@]}" "apt-get -qq -y --no-install-recommends install python3-click python3-numpy python3-rich libsqlite3-0"
-      "${t[@]}" "for package in /tmp/commlens_*.deb /tmp/python3-commlens_*.deb; do dpkg -x \$package commlens; done"
+      "${admin[@]}" "apt-get -qq -y --no-install-recommends install python3-click python3-numpy python3-rich libsqlite3-0" &&
+        "${t[@]}" "for package in /tmp/commlens_*.deb /tmp/python3-commlens_*.deb; do dpkg -x \$package commlens; done"
     fi &&
     "${t[@]}" "${user_paths}mpirun -n 2 commlens-run python3 job.py" &&
     "${t[@]}" "${user_paths}commlens report job.db | grep MPI_Allreduce"
@@ -105,6 +104,11 @@ try() {
     home=home/user
     user_paths="PATH=\$HOME/commlens/usr/bin:\$PATH PYTHONPATH=\$HOME/commlens/usr/lib/python3/dist-packages; export PATH PYTHONPATH; "
   fi
+  case $way in # the file that names the commit of what is installed
+    pip) built_from=dist/wheels.commit ;;
+    package) built_from=dist/debian-$number/commit ;;
+    checkout) built_from=dist/commlens-$version.commit ;;
+  esac
   rm -f "$results/$system-$owner-$way".*
   new_root first "$system"
   case $way in

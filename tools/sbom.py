@@ -36,6 +36,22 @@ def component(name: str, release: str, licence: str, address: str, **more: objec
     }
 
 
+def sqlite(release: str, **more: object) -> dict[str, object]:
+    """Return a release of SQLite."""
+    cpe = f"cpe:2.3:a:sqlite:sqlite:{release}:*:*:*:*:*:*:*"
+    return component("SQLite", release, "blessing", "https://sqlite.org", cpe=cpe, **more)
+
+
+def sqlite_of_page() -> str:
+    """Return the release of SQLite that sql.js was compiled from, as the WebAssembly in it says."""
+    script = (ROOT / "python/commlens/page/_sqlite.js").read_text(encoding="utf-8")
+    module = re.search(r"AGFzbQ[A-Za-z0-9+/]+", script)  # \0asm
+    assert module
+    text = module[0] + "=" * (-len(module[0]) % 4)
+    (release,) = re.findall(rb"(3\.\d+\.\d+)\0", b64decode(text))
+    return str(release, "ascii")
+
+
 def sql_js() -> dict[str, object]:
     """Return SQLite for the browser, which `commlens html` puts into a page."""
     locked = json.loads((ROOT / "page" / "package-lock.json").read_text())["packages"]["node_modules/sql.js"]
@@ -48,10 +64,11 @@ def sql_js() -> dict[str, object]:
         "https://sql.js.org",
         purl=f"pkg:npm/sql.js@{locked['version']}",
         hashes=[{"alg": "SHA-512", "content": b64decode(digest).hex()}],
+        components=[{**sqlite(release := sqlite_of_page()), "bom-ref": f"sql.js/SQLite@{release}"}],
     )
 
 
-def sqlite() -> dict[str, object]:
+def sqlite_of_library() -> dict[str, object]:
     """Return SQLite, which is part of the library and of commlens-arena."""
     source = "third_party/sqlite/sqlite3.c"
     release = re.search(
@@ -60,14 +77,7 @@ def sqlite() -> dict[str, object]:
     digest = re.search(rf"^(\w+)  {source}$", (ROOT / "third_party/SHA256SUMS").read_text(), re.M)
     assert release
     assert digest
-    return component(
-        "SQLite",
-        release[1],
-        "blessing",
-        "https://sqlite.org",
-        cpe=f"cpe:2.3:a:sqlite:sqlite:{release[1]}:*:*:*:*:*:*:*",
-        hashes=[{"alg": "SHA-256", "content": digest[1]}],
-    )
+    return sqlite(release[1], hashes=[{"alg": "SHA-256", "content": digest[1]}])
 
 
 def runtime() -> list[dict[str, object]]:
@@ -88,13 +98,13 @@ def bill(target: str | None) -> dict[str, object]:
         "bom-ref": f"commlens@{ours}",
         "name": "commlens",
         "version": ours,
-        "licenses": [{"license": {"id": "Apache-2.0"}}],
+        "licenses": [{"expression": "Apache-2.0 AND MIT AND blessing"}],
         "purl": f"pkg:pypi/commlens@{ours}",
     }
     metadata: dict[str, object] = {"component": product}
     parts = [sql_js()]
     if target is not None:
-        parts += [sqlite(), *runtime()]
+        parts += [sqlite_of_library(), *runtime()]
         metadata["properties"] = [{"name": "commlens:target", "value": target}]
         metadata["tools"] = {
             "components": [{"type": "application", "name": "ziglang", "version": version("ziglang")}]

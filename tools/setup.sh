@@ -84,8 +84,8 @@ processors arch-test        has arch-test
 roots   mmdebstrap          has mmdebstrap
 roots   util-linux          has unshare
 roots   xz-utils            has xz
-fuzz    clang-14            has clang-14
-fuzz    libclang-rt-14-dev  packaged libclang-rt-14-dev
+fuzz    clang               has clang
+fuzz    libclang-rt-dev     packaged libclang-rt-dev
 test    pkgconf             has pkg-config
 test    valgrind            has valgrind
 test    man-db              has man
@@ -104,7 +104,7 @@ test    cp2k                has cp2k.psmp
 test    nwchem-openmpi      has nwchem.openmpi
 test    scalapack-mpi-test  packaged scalapack-mpi-test
 test    libtrilinos-kokkos-dev packaged libtrilinos-kokkos-dev
-test    libomp5-14          packaged libomp5-14
+test    libomp5             packaged libomp5
 test    libpfm4             packaged libpfm4
 proof   python3-h5py-mpi    packaged python3-h5py-mpi
 proof   python3-petsc4py-real packaged python3-petsc4py-real
@@ -126,7 +126,7 @@ peers   lammps              has lmp
 peers   hpcc                has hpcc
 peers   quantum-espresso    has pw.x
 hosts   iproute2            has ip
-spark   openjdk-17-jre-headless has java
+spark   default-jre-headless has java
 slurm   munge               has munged
 slurm   slurmctld           has slurmctld
 slurm   slurmd              has slurmd

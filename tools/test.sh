@@ -86,12 +86,13 @@ coverage() {
 #   remote shell does not suffice for its launcher.
 other_mpis() {
   tools/mpis.sh || { fail "MPI libraries from PyPI"; return 0; }
-  local files=() name
+  local files=() name others=openmpi5,mpich5,mpich5-abi
+  [ "$(uname -m)" != x86_64 ] || others+=,intel,intel-abi
   for name in interfaces versions requests languages listing1 faults every symbols sessions communicators hosts pcontrol \
     place tune_mpich tune_intel self_test; do
     files+=("tests/mpi/test_$name.py")
   done
-  COMMLENS_TEST_MPI=openmpi5,mpich5,mpich5-abi,intel,intel-abi workers=$mpi_workers python_tests mpi-others "${files[@]}" \
+  COMMLENS_TEST_MPI=$others workers=$mpi_workers python_tests mpi-others "${files[@]}" \
     -k 'not 16 and not 64 and not twenty_thousand and not from_fortran and not ((test_communicators.py or test_hosts.py) and intel) and (another_mpi or not test_faults.py)'
 }
 

@@ -50,4 +50,5 @@ step wheels "reader" reader
 for processor in "${processors[@]}"; do
   step wheels "library for $processor" library "$processor"
 done
+git log -1 --format=%h >"$dist/wheels.commit" 2>/dev/null || true # for tools/first_report.sh
 step wheels "twine check" python -m twine check --strict "$dist"/commlens-*.{whl,tar.gz}

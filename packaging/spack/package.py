@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Follows the rules of Spack's own packages (`spack style`).  make dist gives it the address and
 # the checksum of the release.
-import os
-
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 from spack_repo.builtin.build_systems.python import PythonExtension
 
@@ -56,8 +54,8 @@ class Commlens(CMakePackage, PythonExtension):
         run = which("commlens-run", path=self.prefix.bin, required=True)
         for interface in ("openmpi", "mpich", "abi"):
             with test_part(self, f"test_libraries_{interface}", purpose=f"preload {interface}"):
-                os.environ["COMMLENS_MPI"] = interface
-                assert f"commlens/{interface}/libcommlens.so" in run("env", output=str)
+                found = run("env", output=str, extra_env={"COMMLENS_MPI": interface})
+                assert f"commlens/{interface}/libcommlens.so" in found
 
     def test_job(self):
         """commlens counts a job as it should"""

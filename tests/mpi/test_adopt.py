@@ -290,7 +290,8 @@ def test_caliper_that_only_a_plugin_sees(mpi: Mpi, tmp_path: Path) -> None:
     assert regions(result.open()) == CALIPER_REGIONS
 
 
-LLVM_OPENMP = Path("/usr/lib/llvm-14/lib/libomp.so.5")
+LLVM_OPENMP = next(iter(sorted(Path("/usr/lib").glob("llvm-*/lib/libomp.so.5"))), None)
+"""Of the release that Debian takes for its package libomp5."""
 OPENMP_REGIONS = [
     ("", 1, 2),
     ("omp parallel", 1, 1),
@@ -309,7 +310,7 @@ def openmp_program(mpi: Mpi, *runtime: str) -> Path:
 @pytest.mark.skipif(SANITIZER is not None, reason="LLVM's runtime was built without it")
 @pytest.mark.dealt
 def test_openmp_parallel_regions(mpi: Mpi) -> None:
-    assert LLVM_OPENMP.is_file(), "libomp5-14 is missing: run `make setup`"
+    assert LLVM_OPENMP is not None, "libomp5 is missing: run `make setup`"
     program = openmp_program(mpi, "-Wl,--no-as-needed", str(LLVM_OPENMP))
     result = adopted(mpi, [program], "openmp")
     assert result.lines == ["sum 24750"] * RANKS

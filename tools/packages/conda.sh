@@ -11,7 +11,7 @@ prepare() {
 build() {
   local root=$ROOTS/$1
   install -D "dist/$archive" "$root/dist/$archive"
-  cp dist/recipes/conda/recipe.yaml tools/packages/conda_build.py "$root/home/user"
+  cp dist/recipes/conda/{recipe,variants}.yaml tools/packages/conda_build.py "$root/home/user"
   to_user "$1"
   as_user "$1" tools/bin/python conda_build.py recipe.yaml built && rm -rf dist/conda && mkdir dist/conda &&
     cp "$root"/home/user/built/*/commlens-*.conda dist/conda

@@ -18,14 +18,9 @@ MODULES = "lib/python/site-packages"
 
 def main(recipe: Path, output: Path) -> None:
     """Render, then build."""
-    variants = VariantConfig(
-        {
-            "python": ["3.13.* *_cp313"],
-            "c_stdlib": ["sysroot"],
-            "c_compiler": ["gcc"],
-            "cxx_compiler": ["gxx"],
-        }
-    )
+    beside = yaml.safe_load(recipe.with_name("variants.yaml").read_text(encoding="utf-8"))
+    of_channel = {"python": ["3.13.* *_cp313"], "c_compiler": ["gcc"], "cxx_compiler": ["gxx"]}
+    variants = VariantConfig({**of_channel, **beside})
     (rendered,) = Stage0Recipe.from_file(recipe).render(variants)
     print(json.dumps(rendered.recipe.to_dict(), indent=1, default=str))
     described = yaml.safe_load(recipe.read_text(encoding="utf-8"))

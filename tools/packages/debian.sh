@@ -17,7 +17,8 @@ build() {
     dpkg-buildpackage --no-sign
     cd ..
     lintian --fail-on error,warning --info --display-info --pedantic ./*.changes
-  ' && rm -rf "dist/$1" && mkdir "dist/$1" && cp "$source"/*.{deb,dsc,debian.tar.xz,changes} "dist/$1"
+  ' && rm -rf "dist/$1" && mkdir "dist/$1" && cp "$source"/*.{deb,dsc,debian.tar.xz,changes} "dist/$1" &&
+    cp "dist/commlens-$version.commit" "dist/$1/commit" # for tools/first_report.sh
 }
 
 # In another root folder, which has nothing of the build.

@@ -22,7 +22,7 @@ build() {
   local home=$ROOTS/$1/home/user
   install -D "dist/$archive" "$ROOTS/$1/dist/$archive"
   mkdir -p "$home/spack/var/spack/repos/builtin/packages/commlens" "$home/.spack"
-  sed '/^from spack_repo/d; /^import os/{n;d}' dist/recipes/spack/package.py >"$home/spack/var/spack/repos/builtin/packages/commlens/package.py"
+  sed '/^from spack_repo/d' dist/recipes/spack/package.py >"$home/spack/var/spack/repos/builtin/packages/commlens/package.py"
   if ! grep -q 'provides("c"' "$home/spack/var/spack/repos/builtin/packages/gcc/package.py"; then
     sed -i '/depends_on("c\(xx\)\?"/d' "$home/spack/var/spack/repos/builtin/packages/commlens/package.py"
   fi
