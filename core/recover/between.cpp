@@ -40,6 +40,47 @@ bool is_empty(const CountedCell& cell) { return (cell.calls | cell.time | cell.b
 
 bool is_empty(const DatatypeSum& sum) { return (sum.calls | sum.time | sum.bytes_sent | sum.bytes_received) == 0; }
 
+// Of a key, all but the size.
+Key sizeless(Key key) { return key & ~(Key{0x7f} << 20); }
+
+// Moves the time of a call that was open from its cell without bytes to that in which the call was counted when it had
+// returned: of those that got a call since, the one that got most time.
+void move_open_call(Cells& before, const Cells& now, const arena::OpenCall& call) {
+  const auto open = before.find({call.key, call.site});
+  if (open == before.end()) return;
+  const CountedCell* counted = nullptr;
+  Ticks most = 0;
+  for (const auto& [place, cell] : now) {
+    if (sizeless(cell.key) != sizeless(call.key) || without_datatypes(cell.site) != call.site) continue;
+    const auto earlier = before.find(place);
+    const bool was_there = earlier != before.end();
+    if (cell.calls <= (was_there ? earlier->second.calls : 0)) continue;
+    const Ticks got = rest(cell.time, was_there ? earlier->second.time : 0);
+    if (got >= most) counted = &cell;
+    most = std::max(most, got);
+  }
+  if (counted == nullptr) return;
+  open->second.time = rest(open->second.time, call.time);
+  CountedCell& cell = before[{counted->key, counted->site}];
+  cell.key = counted->key;
+  cell.site = counted->site;
+  cell.time += call.time;
+}
+
+// The cells of the earlier time, without calls that have returned since.  is_of: whether a thread is one of theirs.
+template <class IsOf>
+Cells without_open_calls(const arena::Reader& now, const arena::Reader& before, const Cells& of_now, Cells cells,
+                         IsOf is_of) {
+  for (const arena::OpenCall& call : before.open_calls()) {
+    const auto is_it = [&call](const arena::OpenCall& one) {
+      return one.thread == call.thread && one.since == call.since;
+    };
+    const bool is_open = std::any_of(now.open_calls().begin(), now.open_calls().end(), is_it);
+    if (!is_open && is_of(call.thread)) move_open_call(cells, of_now, call);
+  }
+  return cells;
+}
+
 void subtract_sum(CountedRegions::Sum& now, const CountedRegions::Sum& before) {
   now.calls = rest(now.calls, before.calls);
   now.time = rest(now.time, before.time);
@@ -144,7 +185,8 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
   if (now.cleared() != before.cleared()) return;
   Counted& counted = now.counted();
   const Counted& earlier = before.counted();
-  subtract_each(counted.cells, earlier.cells, subtract_cell);
+  const auto all = [](std::uint32_t) { return true; };
+  subtract_each(counted.cells, without_open_calls(now, before, counted.cells, earlier.cells, all), subtract_cell);
   subtract_each(counted.datatypes.sums, earlier.datatypes.sums, subtract_counters<DatatypeSum>);
   subtract_each(counted.regions.times, earlier.regions.times, subtract_sum);
   subtract_each(counted.regions.loops, earlier.regions.loops, subtract_bins);
@@ -154,7 +196,11 @@ void subtract(arena::Reader& now, const arena::Reader& before) {
     // A thread that began while the earlier snapshot was read may have its cells there among those of the others: then
     // it keeps them here, too.
     if (found == earlier.threads.end()) continue;
-    subtract_each(thread.cells, found->second.cells, subtract_cell);
+    const auto is_of = [&earlier, number = number](std::uint32_t one) {
+      return number == (earlier.threads.count(one) != 0 ? one : other_threads);
+    };
+    subtract_each(thread.cells, without_open_calls(now, before, thread.cells, found->second.cells, is_of),
+                  subtract_cell);
     subtract_each(thread.regions.times, found->second.regions.times, subtract_sum);
   }
   subtract_series(counted.regions, earlier.regions);

@@ -115,7 +115,7 @@ Ticks Reader::take_open_call(std::uint32_t number, const Thread& thread, const P
   };
   extend(counted_.cells);
   if (own != nullptr) extend(own->cells);
-  totals_[number][slice_key(key)].time += open.time;
+  open_calls_.push_back({number, position.since, key, position.site, open.time});
   return open.time;
 }
 

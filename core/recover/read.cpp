@@ -21,14 +21,12 @@
 #include "core/process/coverage.h"
 #include "core/process/settings.h"
 #include "core/recover/segments.h"
+#include "core/recover/slices.h"
 #include "core/state/sums.h"
 #include "generated/procedures.h"
 
 namespace commlens::arena {
 namespace {
-
-// Blocks of slices, with the offsets of their entries.
-using Blocks = std::vector<std::pair<std::uint64_t, const SliceBlock*>>;
 
 std::string text_of(const char* text, std::size_t bytes) { return {text, strnlen(text, bytes)}; }
 
@@ -41,48 +39,6 @@ constexpr std::uint32_t most_doublings = 34;
 bool is_counted(const Cell& cell) {
   return cell.calls < beyond_all && cell.time < beyond_all && cell.time_min < beyond_all &&
          cell.time_max < beyond_all && cell.bytes_sent < beyond_all && cell.bytes_received < beyond_all;
-}
-
-bool is_counted(const SliceEntry& entry) {
-  return entry.slot < max_slices && entry.calls < beyond_all && entry.time < beyond_all &&
-         entry.bytes_sent < beyond_all && entry.bytes_received < beyond_all;
-}
-
-bool is_slice_width(Ticks width) {
-  const std::uint64_t times = width / first_slice_width;
-  return times != 0 && (times & (times - 1)) == 0 && width == times * first_slice_width;
-}
-
-// Returns the slices of one thread.  Counts that it has not yet assigned to a slice, up to `totals`, belong to the
-// current one of `log`, unless its slices have stopped.
-SliceLogContent slices_of(const Segments& segments, const Blocks& blocks, const std::map<Key, SliceEntry>& totals,
-                          const SliceLog& log, bool& is_damaged) {
-  SliceLogContent sliced;
-  if (is_slice_width(log.width)) sliced.width = log.width;
-  std::uint64_t newest = 0;
-  for (const auto& [at, block] : blocks) newest = std::max(newest, block->generation);
-  std::map<Key, SliceEntry> noted;
-  for (const auto& [at, block] : blocks) {
-    if (block->generation != newest) continue;
-    sliced.width = block->width;
-    segments.each_keyed<SliceEntry>(at, block->count.load(std::memory_order_relaxed), [&](const SliceEntry& entry) {
-      if (!is_counted(entry)) {
-        is_damaged = true;
-        return;
-      }
-      sliced.entries.push_back(entry);
-      add_counters(noted[entry.key], entry);
-    });
-  }
-  if ((log.slot & slices_ended) != 0) return sliced;
-  const auto rest = [](std::uint64_t all, std::uint64_t part) { return all > part ? all - part : 0; };
-  for (const auto& [key, total] : totals) {
-    const SliceEntry& sum = noted[key];
-    sliced.entries.push_back({key, std::min<std::uint64_t>(log.slot, max_slices - 1), rest(total.calls, sum.calls),
-                              rest(total.time, sum.time), rest(total.bytes_sent, sum.bytes_sent),
-                              rest(total.bytes_received, sum.bytes_received)});
-  }
-  return sliced;
 }
 
 }  // namespace
@@ -367,10 +323,37 @@ void Reader::take_threads(const Segments& segments) {
   for (const auto& [number, thread] : threads) {
     const auto stack = stacks.find(number);
     take_thread(number, *thread, stack == stacks.end() ? nullptr : stack->second);
-    slices.push_back(
-        slices_of(segments, blocks[number], totals_[number], copy_of<SliceLog>(&thread->slices), is_damaged_));
+    slices.push_back(take_slices(segments, blocks[number], number, copy_of<SliceLog>(&thread->slices)));
   }
-  take_slices(slices);
+  counted_.slices = added_up(slices);
+  std::vector<SliceEntry>& entries = counted_.slices.entries;
+  for (SliceEntry& entry : entries) entry.key = known(entry.key);
+  entries.erase(std::remove_if(entries.begin(), entries.end(), [](const SliceEntry& e) { return e.key == 0; }),
+                entries.end());
+}
+
+// Returns the slices of a thread.  The time of the call and of the region in which it was at the end is divided among
+// the slices behind its current one, as the thread itself would have done.
+SliceLogContent Reader::take_slices(const Segments& segments, const Blocks& blocks, std::uint32_t number,
+                                    const SliceLog& log) {
+  const Ticks last = is_paused(pause_changes_) ? held_ + paused_before_ : last_seen_;
+  const Ticks end = last > job_.started ? last - job_.started : 0;
+  std::map<Key, SliceEntry>& totals = totals_[number];
+  const RunningRegion& region = running_[number];
+  Ticks behind = std::min(behind_current(log, end), region.time);
+  if (behind != 0) {
+    Ticks& all = totals[region.key].time;
+    behind = std::min(behind, all);
+    all -= behind;
+  }
+  SliceLogContent sliced = slices_of(segments, blocks, totals, log, is_damaged_);
+  cover(sliced, end);
+  if ((log.slot & slices_ended) != 0) return sliced;
+  if (behind != 0) spread(sliced, region.key, behind, end);
+  for (const OpenCall& call : open_calls_) {
+    if (call.thread == number) spread(sliced, slice_key(call.key), call.time, end);
+  }
+  return sliced;
 }
 
 void Reader::take_thread(std::uint32_t number, const Thread& thread, const Regions* stack) {
@@ -389,14 +372,12 @@ void Reader::take_thread(std::uint32_t number, const Thread& thread, const Regio
   if (own != nullptr) own->regions.add_open(frames.data(), inner, mpi, end, pause_changes_);
   each_open(frames.data(), inner, end,
             [&](std::uint32_t region, Ticks time) { totals_[number][region_slice_key(region)].time += time; });
-}
-
-void Reader::take_slices(const std::vector<SliceLogContent>& slices) {
-  counted_.slices = added_up(slices);
-  std::vector<SliceEntry>& entries = counted_.slices.entries;
-  for (SliceEntry& entry : entries) entry.key = known(entry.key);
-  entries.erase(std::remove_if(entries.begin(), entries.end(), [](const SliceEntry& e) { return e.key == 0; }),
-                entries.end());
+  std::uint32_t depth = inner;
+  while (depth > 0 && frames[depth].key == 0) --depth;
+  if (depth == 0) return;
+  const Frame& innermost = frames[depth];
+  const Ticks spent = time_in(innermost.start, end, innermost.nested);
+  running_[number] = {region_slice_key(innermost.region), spent - std::min(spent, innermost.nested)};
 }
 
 void Reader::take_facts() {

@@ -15,15 +15,29 @@
 #include "core/arena/format.h"
 #include "core/hot/thread.h"
 #include "core/recover/input.h"
+#include "core/recover/slices.h"
 #include "core/state/counted.h"
 #include "core/state/journal.h"
 
 namespace commlens::arena {
 
-class Segments;
-
 // No process lives that long or transfers that many bytes: greater values are damaged data.
 inline constexpr std::uint64_t beyond_all = std::uint64_t{1} << 62;
+
+// A call that had not returned: its time is counted in a cell without bytes.
+struct OpenCall {
+  std::uint32_t thread;
+  Ticks since;  // with `thread`, identifies the call
+  Key key;
+  Site site;
+  Ticks time;
+};
+
+// The innermost region in which a thread was, and its time outside of nested regions.
+struct RunningRegion {
+  Key key = 0;  // as in slices; 0: none
+  Ticks time = 0;
+};
 
 // Reads the arena of a process that may still run.  What the process counts during the read may be included or not.
 class Reader {
@@ -62,6 +76,8 @@ class Reader {
   // only.  Empty: the file is an arena.
   const std::vector<char>& package() const { return package_; }
 
+  const std::vector<OpenCall>& open_calls() const { return open_calls_; }
+
   // When the program last cleared its counters, in counted time; and the time from the return of MPI_Init until the
   // process was last seen, pauses included.
   Ticks cleared() const { return forgotten_; }
@@ -96,7 +112,8 @@ class Reader {
   void take_thread(std::uint32_t number, const Thread& thread, const Regions* stack);
   Ticks take_position(std::uint32_t number, const Thread& thread, std::uint32_t region);
   Ticks take_open_call(std::uint32_t number, const Thread& thread, const Position& position);
-  void take_slices(const std::vector<SliceLogContent>& slices);
+  SliceLogContent take_slices(const Segments& segments, const Blocks& blocks, std::uint32_t number,
+                              const SliceLog& log);
   void take_facts();
   std::vector<Frame> frames_of(const Regions* stack);
   void clear(std::vector<Frame>& frames, Ticks mpi) const;
@@ -133,6 +150,8 @@ class Reader {
   std::set<std::uint32_t> uncleared_;               // threads whose counters are from before the last commlens_reset()
   std::map<std::uint32_t, CountedThread*> owners_;  // entries of counted_.threads, by thread
   std::map<std::uint32_t, std::map<Key, SliceEntry>> totals_;  // per thread: the sums of its slices
+  std::map<std::uint32_t, RunningRegion> running_;             // per thread
+  std::vector<OpenCall> open_calls_;
   Counted counted_;
   std::vector<char> package_;
 };
