@@ -169,6 +169,62 @@ def test_calls_that_were_not_split_are_those_of_the_selection(run: Run, tmp_path
     assert "not split" not in run("waits", path, "--op", "Allreduce").stdout
 
 
+def without_samples_builder(option: str = "1") -> ProfileBuilder:
+    """Return a run in which four ranks write a file together, and none of their calls has a sample."""
+    build = ProfileBuilder(ranks=4, app_ns=10**9, meta={"options": f"COMMLENS_WAITING={option}"})
+    for rank in range(4):
+        build.count(1, "MPI_File_write_all", rank, 10, 300 * MS, 64)
+        build.count(1, "MPI_Isend", rank, 10, 300 * MS, 64)
+        build.count(1, "MPI_Allreduce", rank, 1, MS, 8)
+    return build
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("0", "no sampled calls: COMMLENS_WAITING was 0 in this run\n"),
+        (
+            "1",
+            "no sampled calls: commlens samples messages, collectives and MPI_Win_fence between two or more ranks, but",
+        ),
+    ],
+)
+def test_a_profile_without_samples_says_why_and_what_may_wait(
+    run: Run, tmp_path: Path, option: str, words: str
+) -> None:
+    path = without_samples_builder(option).write(tmp_path / "x.db")
+    text = run("waits", path).stdout
+    assert text.startswith(words)
+    assert "how much of their time is waiting: MPI_File_write_all (1.20 s).\n" in text
+    assert run("waits", path, "--op", "Allreduce").stdout.startswith(words)
+
+
+def test_a_selection_without_samples_is_no_run_without_samples(run: Run, tmp_path: Path) -> None:
+    build = late_rank_builder(outside=True)
+    build.count(1, "MPI_Gather", 0, 1, 600 * MS, 8)
+    path = build.write(tmp_path / "x.db")
+    assert run("waits", path, "--op", "Gather").stdout == (
+        "no sampled calls match the selection\n\n"
+        "Without samples, so that it is unknown how much of their time is waiting: MPI_Gather (600 ms).\n"
+    )
+    text = run("waits", path, "--op", "Bcast").stdout
+    assert text.startswith(
+        "no sampled call could be split into waiting and operation\n\nnot split:\n  MPI_Bcast (7)"
+    )
+
+
+def test_the_time_without_samples_is_found_by_communicator_and_size(run: Run, tmp_path: Path) -> None:
+    """Allreduces of 8 bytes on W0.0 have samples; those of 1 MiB, and those of another communicator, have none."""
+    build = late_rank_builder(outside=True)
+    other = build.comm("d0.1", [0, 1], parent=1, creator="MPI_Comm_dup")
+    build.count(1, "MPI_Allreduce", 0, 1, 200 * MS, 1 << 20)
+    build.count(other, "MPI_Allreduce", 0, 1, 50 * MS, 8)
+    path = build.write(tmp_path / "x.db")
+    for options, time_ns in (((), 250), (("--comm", "W0.0"), 200), (("--comm", "d0.1"), 50)):
+        rows = json.loads(run("waits", path, "--format", "json", *options).stdout)["unsampled"]
+        assert rows == [{"operation": "MPI_Allreduce", "time_ns": time_ns * MS}]
+
+
 @pytest.mark.parametrize(
     ("pattern", "words"),
     [

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import click
 from rich.text import Text
 
@@ -19,15 +21,17 @@ from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import fold
 from commlens.selection import names
-from commlens.waiting.text import draw, draw_ranks, head_text, note_sentences, unsplit_lines
+from commlens.waiting.text import (
+    draw,
+    draw_ranks,
+    head_text,
+    note_sentences,
+    nothing_text,
+    unsplit_lines,
+)
 from commlens.waiting.waits import Waits, read_waits
 
 DEFAULT_TOP = 10
-NOTHING = (
-    "no sampled calls: the ranks exchanged no messages and made no blocking collectives on communicators of two or "
-    "more "
-    "ranks, or COMMLENS_WAITING was 0"
-)
 
 
 @click.command()
@@ -86,8 +90,7 @@ def waits(
     and of the calls in which it was last in collectives.
     """
     with open_profile(profile) as connection:
-        names.check_communicators(connection, comms)
-        found = read_waits(connection, comms, names.matching_operations(connection, operations))
+        found = selected_waits(connection, comms, operations)
         nodes = dict(connection.execute("SELECT rank, node FROM rank").fetchall())
     screen = Screen()
     is_shown = show_data(
@@ -100,6 +103,15 @@ def waits(
     )
     if not is_shown:
         show(screen, found, top or None, nodes if with_ranks else None)
+
+
+def selected_waits(
+    connection: sqlite3.Connection, comms: tuple[str, ...], operations: tuple[str, ...]
+) -> Waits:
+    """Read the waiting in the selected communicators and procedures."""
+    names.check_communicators(connection, comms)
+    chosen = names.matching_operations(connection, operations)
+    return read_waits(connection, comms, chosen, reads_all_counters=True)
 
 
 def as_dict(found: Waits) -> dict[str, object]:
@@ -124,7 +136,7 @@ def show(screen: Screen, found: Waits, top: int | None, nodes: dict[int, str] | 
             screen.lines([Text(""), *fold("", title, screen.width, "bold")])
             screen.lines(draw_ranks(wait, nodes or {}).lines(screen.width))
     else:
-        screen.lines([Text(NOTHING)])
+        screen.lines(fold("", nothing_text(found), screen.width))
     lines = unsplit_lines(found)
     if lines:
         screen.lines([Text(""), Text("not split:", style="dim")])

@@ -10,7 +10,7 @@ from commlens.render.table import Column, Table
 from commlens.render.units import share_text, size_text, time_text
 from commlens.reports.by_family import draw_by_family
 from commlens.selection.sizes import BinRange
-from commlens.waiting.waits import MESSAGES, NEIGHBORS, PREFIX_SUMS, Wait, Waits, outside_of
+from commlens.waiting.waits import MESSAGES, NEIGHBORS, PREFIX_SUMS, SAMPLING, Wait, Waits, outside_of
 
 COLUMNS = (
     Column("communicator", right=False),
@@ -22,6 +22,11 @@ COLUMNS = (
     Column("operation/call"),
     Column("spread", wide=3),
     Column("waited for", right=False, wide=1),
+)
+
+SAMPLED_CALLS = (
+    "commlens samples messages, collectives and MPI_Win_fence between two or more ranks, but no other one-sided calls, "
+    "no access to files, and no calls that create or free communicators, windows or files"
 )
 
 LEAST_WAITING = 0.01  # share from which on it says who is waited for
@@ -267,6 +272,16 @@ def head_text(waits: Waits) -> str:
     kinds = [kind for kind in KINDS if kind in found]
     what = " and ".join(filter(None, [", ".join(kinds[:-1]), *kinds[-1:]]))
     return f"{time_text(waits.waiting_ns)} of waiting in {time_text(waits.time_ns)} of {what} ({share_text(waits.waiting_ns / waits.time_ns)})"
+
+
+def nothing_text(waits: Waits) -> str:
+    """Return why there are no rows."""
+    if waits.unsplit:
+        return "no sampled call could be split into waiting and operation"
+    if waits.is_without_selected:
+        return "no sampled calls match the selection"
+    why = f"{SAMPLING} was 0 in this run" if waits.option == "0" else SAMPLED_CALLS
+    return f"no sampled calls: {why}"
 
 
 def kind_of(wait: Wait) -> str:

@@ -98,13 +98,24 @@ SELECT op.name AS operation, SUM(total.time_ns) AS time_ns
 HAVING SUM(total.time_ns) >= 0.01 * (SELECT SUM(time_ns) FROM key_total)
  ORDER BY time_ns DESC, operation"""
 
+IS_COLLECTIVE_IO = " OR ".join(
+    f"op.name GLOB 'MPI_File_{name}'"
+    for name in (
+        "open", "close", "sync", "preallocate", "set_*", "seek_shared", "[rw]*_all", "[rw]*_all_*", "[rw]*_ordered*",
+    )
+)  # fmt: skip
+"""Condition for the procedures of files in which all processes of the file take part."""
+
 MAY_WAIT = (
-    "op.class IN ('p2p', 'completion', 'collective', 'neighbor', 'rma', 'comm')",
+    f"(op.class IN ('p2p', 'completion', 'collective', 'neighbor', 'rma', 'comm') OR {IS_COLLECTIVE_IO})",
     "op.name NOT GLOB 'MPI_I[a-z]*'",
     "op.name NOT GLOB '*_init'",
-    "op.id NOT IN (SELECT op FROM sampled UNION SELECT op FROM unsplit)",
+    """(comm.family, key.op, key.bin) NOT IN (
+         SELECT known.family, sampled.op, sampled.bin FROM sampled JOIN comm AS known ON known.id = sampled.comm
+          WHERE sampled.samples > 0
+          UNION SELECT known.family, unsplit.op, unsplit.bin FROM unsplit JOIN comm AS known ON known.id = unsplit.comm)""",
 )
-"""Conditions for procedures that may wait for other processes, but have no samples."""
+"""Conditions for calls that may wait for other processes, but have no samples."""
 
 CLOCKS_SQL = """\
 SELECT clock.rank, rank.node, clock.calls, clock.drift_ppm, clock.error_ns, clock.excess_ns
@@ -196,17 +207,25 @@ class Waits:
     Attributes
     ----------
     unsampled : list of dict
-        Procedures without samples that may wait for other processes and take 1 % of the time in MPI or more.
-    has_barriers : bool
-        Whether commlens put a barrier before each blocking collective (COMMLENS_WAITING=barrier).
+        Procedures that may wait for other processes and whose calls without samples take 1 % of the time in MPI or more.
+    option : str or None
+        Value of COMMLENS_WAITING in the run; None if the profile lacks it.
+    is_without_selected : bool
+        Whether calls were sampled, but none that the selected communicators and procedures have.
     """
 
     waits: list[Wait]
     unsplit: list[Row]
     clocks: list[Row]
     unsampled: list[Row] = field(default_factory=list)
-    has_barriers: bool = False
+    option: str | None = None
+    is_without_selected: bool = False
     statements: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def has_barriers(self) -> bool:
+        """Whether commlens put a barrier before each blocking collective."""
+        return self.option == "barrier"
 
     @property
     def waiting_ns(self) -> int:
@@ -219,8 +238,20 @@ class Waits:
         return sum(wait.row["time_ns"] for wait in self.waits)
 
 
-def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations: Sequence[str]) -> Waits:
-    """Read the waiting in these communicators and procedures, or in all."""
+def read_waits(
+    connection: sqlite3.Connection,
+    comms: Sequence[Any],
+    operations: Sequence[str],
+    *,
+    reads_all_counters: bool = False,
+) -> Waits:
+    """Read the waiting in these communicators and procedures, or in all.
+
+    Parameters
+    ----------
+    reads_all_counters : bool
+        Find the procedures without samples also if no call was sampled, which takes a pass over all counters.
+    """
     refuse_without_samples(connection)
     chosen = []
     if comms:
@@ -231,11 +262,14 @@ def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations:
     # The statements read all counters, whether there are samples or not.
     split_sql, unsplit_sql = (sql.format(chosen=where(chosen)) for sql in (SPLIT_SQL, UNSPLIT_SQL))
     unsampled_sql = UNSAMPLED_SQL.format(chosen=where([*chosen, *MAY_WAIT]))
-    waits = read_split(connection, split_sql) if has_rows(connection, "sampled") else []
-    unsplit = (
-        [dict(row) for row in connection.execute(unsplit_sql)] if has_rows(connection, "unsplit") else []
+    has_sampled, has_unsplit = (has_rows(connection, table) for table in ("sampled", "unsplit"))
+    waits = read_split(connection, split_sql) if has_sampled else []
+    unsplit = [dict(row) for row in connection.execute(unsplit_sql)] if has_unsplit else []
+    is_any = bool(waits or unsplit)
+    unsampled = (
+        [dict(row) for row in connection.execute(unsampled_sql)] if is_any or reads_all_counters else []
     )
-    unsampled = [dict(row) for row in connection.execute(unsampled_sql)] if waits or unsplit else []
+    is_without_selected = bool(chosen) and (has_sampled or has_unsplit) and not is_any
     clocks = [dict(row) for row in connection.execute(CLOCKS_SQL)] if has_table(connection, "clock") else []
     statements = [
         ("waits", split_sql),
@@ -246,9 +280,8 @@ def read_waits(connection: sqlite3.Connection, comms: Sequence[Any], operations:
         ("unsampled", unsampled_sql),
         ("clocks", CLOCKS_SQL),
     ]
-    return Waits(
-        waits, unsplit, clocks, unsampled, meta.option(connection, SAMPLING) == "barrier", statements
-    )
+    option = meta.option(connection, SAMPLING)
+    return Waits(waits, unsplit, clocks, unsampled, option, is_without_selected, statements)
 
 
 def read_split(connection: sqlite3.Connection, sql: str) -> list[Wait]:
