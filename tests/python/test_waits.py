@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from statistics import median
 
 import pytest
 from build_profile import ProfileBuilder
@@ -102,14 +103,15 @@ def test_the_pattern_of_the_last_rank_is_named(
     last: dict[int, int], behind: dict[int, float], kind: str
 ) -> None:
     nodes = {0: "a", 1: "a", 2: "b", 3: "b"}
-    assert pattern_of(last, dict.fromkeys(range(4), even(sum(last.values()), 4)), nodes, behind).kind == kind
+    chances = dict.fromkeys(range(4), even(sum(last.values()), 4))
+    assert pattern_of(last, chances, nodes, behind, 4.0).kind == kind
 
 
 @pytest.mark.parametrize(("often", "kind"), [(100, "varies"), (25, "rotates")])
 def test_a_rank_is_judged_by_the_calls_of_its_own_communicator(often: int, kind: str) -> None:
     """Rows of a grid of 4 x 4: the first rank of each is last in all of its 100 calls, or each rank in a quarter."""
     last = {rank: often if rank % 4 == 0 else (100 - often) // 3 for rank in range(16)}
-    pattern = pattern_of(last, dict.fromkeys(range(16), even(100, 4)), {}, dict.fromkeys(range(16), 0.0))
+    pattern = pattern_of(last, dict.fromkeys(range(16), even(100, 4)), {}, dict.fromkeys(range(16), 0.0), 1.0)
     assert (pattern.kind, pattern.rank, pattern.share) == (kind, 0, often / 400)
 
 
@@ -123,8 +125,45 @@ def test_no_rank_is_named_when_all_are_alike() -> None:
             rank = rng.randrange(16)
             last[rank] = last.get(rank, 0) + 1
         chances = dict.fromkeys(range(16), even(200, 16))
-        named += pattern_of(last, chances, {}, {r: rng.random() for r in range(16)}).kind != "rotates"
+        behind = {r: rng.random() for r in range(16)}
+        named += pattern_of(last, chances, {}, behind, 1.0).kind != "rotates"
     assert named <= 10
+
+
+def pattern_of_entries(entries: list[list[float]]) -> Pattern:
+    """Return the pattern of calls, each with the times at which its ranks enter."""
+    last: dict[int, int] = {}
+    for call in entries:
+        rank = call.index(max(call))
+        last[rank] = last.get(rank, 0) + 1
+    ranks = range(len(entries[0]))
+    behind = {rank: sum(call[rank] - min(call) for call in entries) / len(entries) for rank in ranks}
+    spread = median(max(call) - min(call) for call in entries)
+    return pattern_of(last, dict.fromkeys(ranks, even(len(entries), len(ranks))), {}, behind, spread)
+
+
+@pytest.mark.parametrize("ranks", [4, 5, 8, 16])
+@pytest.mark.parametrize("calls", [12, 100])
+def test_noise_is_no_order_of_the_ranks(ranks: int, calls: int) -> None:
+    rng = random.Random(100 * ranks + calls)
+    runs = ([[rng.expovariate(1.0) for _ in range(ranks)] for _ in range(calls)] for _ in range(500))
+    assert not [run for run in runs if pattern_of_entries(run).kind == "order"]
+
+
+@pytest.mark.parametrize("ranks", [4, 5, 8, 16])
+@pytest.mark.parametrize("step", [1.0, -1.0])
+def test_ranks_that_enter_one_after_the_other_are_in_order(ranks: int, step: float) -> None:
+    """The noise of a call is 2.5 times the step, so that the last rank is last in less than half of the calls."""
+    rng = random.Random(ranks)
+    run = [[step * rank + rng.gauss(0.0, 2.5) for rank in range(ranks)] for _ in range(4000)]
+    pattern = pattern_of_entries(run)
+    assert (pattern.kind, pattern.rank) == ("order", ranks - 1 if step > 0 else 0)
+
+
+def test_ranks_that_are_late_in_turn_are_in_no_order() -> None:
+    """A different rank is 100 ms late in each call; the means rise with the rank by 0.1 ms, nearly without noise."""
+    run = [[0.1 * rank + 100.0 * (call % 4 == rank) for rank in range(4)] for call in range(400)]
+    assert pattern_of_entries(run).kind == "rotates"
 
 
 def late_rank_builder(*, outside: bool) -> ProfileBuilder:

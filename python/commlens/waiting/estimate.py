@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import asin, pi, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -16,11 +16,15 @@ LONG_TAILS = 1.25
 
 Without the factor, 89 of 100 intervals had the truth in bench/waiting.py."""
 FEWEST_SAMPLES = 4  # from which on there is an interval
+FEWEST_SORTED = 4  # ranks from which on they may be in order
 FEWEST_CALLS = 8  # samples from which on a pattern is named
 MOST_ON_NODE = 0.8  # share of a node from which on it is named
 MOST_OF_CHAIN = 0.8  # share of the delay that one rank adds from which on a chain begins there
 MOST_BY_CHANCE = 0.001  # probability, by chance, of a rank that is last so often
 SORTED = 0.9  # coefficient of correlation from which on ranks arrive in the order of their numbers
+SORTED_SPREAD = (
+    0.5  # difference between their mean arrivals from which on they do, as a share of the spread of a call
+)
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,7 @@ def pattern_of(
     chances: Mapping[int, Chance],
     node_of: Mapping[int, str],
     behind: Mapping[int, float],
+    spread_ns: float,
 ) -> Pattern:
     """Return the pattern of the ranks that came last.
 
@@ -207,6 +212,8 @@ def pattern_of(
         Node of each rank.
     behind : mapping
         How long each rank enters after the first, on average, ns.
+    spread_ns : float
+        Median of the time between the first and the last entry of a call.
     """
     calls = sum(last.values())
     if calls == 0:
@@ -217,7 +224,7 @@ def pattern_of(
         return Pattern("few", rank, share)
     if not is_by_chance(hits, chances[rank], len(chances)) and share >= 0.5:
         return Pattern("same", rank, share)
-    if len(chances) > 3 and abs(correlation(behind)) >= SORTED:
+    if is_sorted(behind, spread_ns):
         return Pattern("order", rank, share)
     nodes: Counter[str] = Counter()
     for one, times in last.items():
@@ -232,6 +239,37 @@ def pattern_of(
         return Pattern("node", rank, share, node)
     rotates = all(is_by_chance(times, chances[one], len(chances)) for one, times in last.items())
     return Pattern("rotates" if rotates else "varies", rank, share)
+
+
+def is_sorted(behind: Mapping[int, float], spread_ns: float) -> bool:
+    """Return whether ranks arrive in the order of their numbers, or in the opposite one.
+
+    The order must be more than chance, and explain a large part of the spread of a call: the means of ranks that are late
+    in turn differ little, whatever their order.
+    """
+    if len(behind) < FEWEST_SORTED or max(behind.values()) - min(behind.values()) < SORTED_SPREAD * spread_ns:
+        return False
+    r = abs(correlation(behind))
+    return r >= SORTED and chance_of_correlation(r, len(behind)) < MOST_BY_CHANCE
+
+
+def chance_of_correlation(r: float, n: int) -> float:
+    """Return the probability that n independent pairs have at least this coefficient of correlation, of either sign.
+
+    r * sqrt((n - 2) / (1 - r**2)) then has Student's t distribution with n - 2 degrees of freedom, whose integral is a
+    finite series for whole degrees (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+
+    >>> [round(chance_of_correlation(r, n), 6) for r, n in ((0.9, 4), (0.878, 5), (0.632, 10), (1.0, 9))]
+    [0.1, 0.050207, 0.049951, 0.0]
+    """
+    sine, cosine = min(1.0, r), sqrt(max(0.0, 1 - r * r))
+    freedom = n - 2
+    first = 1 + freedom % 2
+    term, total = cosine if freedom % 2 else 1.0, 0.0
+    for k in range(first, freedom, 2):
+        total += term
+        term *= cosine * cosine * k / (k + 1)
+    return max(0.0, 1 - (2 / pi * (asin(sine) + sine * total) if freedom % 2 else sine * total))
 
 
 def pattern_of_messages(

@@ -322,11 +322,12 @@ def wait_of(row: Row, sampled: list[Row], ranks: list[Row], node_of: dict[int, s
     """Return what the samples say about one row of view split."""
     strata = [sampled_of(one, waits_for_some(row)) for one in sampled]
     share = waiting_share(row["waiting_ns"], row["time_ns"], strata)
-    pattern = pattern_in(row, ranks, node_of)
+    spread_ns = median(one["spread_ns"] for one in sampled)
+    pattern = pattern_in(row, ranks, node_of, spread_ns)
     return Wait(
         row,
         share,
-        round(median(one["spread_ns"] for one in sampled)),
+        round(spread_ns),
         round(sum(one["late_ns"] for one in sampled) / row["samples"]),
         pattern,
         cause_of(pattern, ranks) if pattern.kind == "same" else "",
@@ -352,7 +353,7 @@ def sampled_of(one: Row, is_message: bool) -> Sampled:
     return Sampled(*(one[name] for name in names))
 
 
-def pattern_in(row: Row, ranks: list[Row], node_of: dict[int, str]) -> Pattern:
+def pattern_in(row: Row, ranks: list[Row], node_of: dict[int, str], spread_ns: float) -> Pattern:
     """Return who is waited for in one row of view split."""
     last = {one["rank"]: one["last"] for one in ranks if one["last"]}
     if waits_for_some(row):
@@ -360,7 +361,7 @@ def pattern_in(row: Row, ranks: list[Row], node_of: dict[int, str]) -> Pattern:
         return pattern_of_messages(late, waiting, sum(last.values()), node_of)
     behind = {one["rank"]: one["behind_ns"] / one["samples"] for one in ranks if one["samples"]}
     chances = {one["rank"]: Chance(one["chance_mean"] or 0.0, one["chance_variance"] or 0.0) for one in ranks}
-    return pattern_of(last, chances, node_of, behind)
+    return pattern_of(last, chances, node_of, behind, spread_ns)
 
 
 def cause_of(pattern: Pattern, ranks: list[Row]) -> str:
