@@ -166,8 +166,12 @@ def test_ranks_that_are_late_in_turn_are_in_no_order() -> None:
     assert pattern_of_entries(run).kind == "rotates"
 
 
-def late_rank_builder(*, outside: bool) -> ProfileBuilder:
-    """Return a run in which rank 2 of 4 is last in all 100 allreduces, by 1 ms."""
+def late_rank_builder(*, outside: bool, inside: bool = False) -> ProfileBuilder:
+    """Return a run in which rank 2 of 4 is last in all 100 allreduces, by 1 ms.
+
+    Before, it spends 3 ms more outside MPI than the others, or 0.8 ms more in other MPI calls, or the same times.
+    """
+    own = 400 * MS if outside else 20 * MS if inside else 100 * MS
     build = ProfileBuilder(ranks=4, app_ns=10**9)
     waits = {}
     for rank in range(4):
@@ -176,7 +180,7 @@ def late_rank_builder(*, outside: bool) -> ProfileBuilder:
         build.count(1, "MPI_Allreduce", rank, 100, time, 8)
         waits[rank] = RankWaits(
             time, 0 if is_late else 100 * MS, 100 if is_late else 0, 100 * MS if is_late else 0,
-            100 * MS if is_late else 0, 500 * MS, 400 * MS if outside and is_late else 100 * MS,
+            100 * MS if is_late else 0, 500 * MS, own if is_late else 100 * MS,
         )  # fmt: skip
     add_samples(build, ALLREDUCE, waits, samples=100)
     build.count(1, "MPI_Bcast", 0, 7, 1000, 0)
@@ -185,11 +189,14 @@ def late_rank_builder(*, outside: bool) -> ProfileBuilder:
 
 
 @pytest.mark.parametrize(
-    ("outside", "words"), [(True, "computes longer"), (False, "comes late from other MPI calls")]
+    ("outside", "inside", "words"),
+    [(True, False, "computes longer"), (False, True, "comes late from other MPI calls")],
 )
-def test_a_late_rank_is_named_with_its_cause(run: Run, tmp_path: Path, outside: bool, words: str) -> None:
+def test_a_late_rank_is_named_with_its_cause(
+    run: Run, tmp_path: Path, outside: bool, inside: bool, words: str
+) -> None:
     path = tmp_path / "late.db"
-    late_rank_builder(outside=outside).write(path)
+    late_rank_builder(outside=outside, inside=inside).write(path)
     text = run("waits", str(path)).stdout
     assert "300 ms of waiting in 304 ms of collectives (98.7 %)" in text
     assert f"rank 2 in 100.0 %, {words}" in text
@@ -197,6 +204,43 @@ def test_a_late_rank_is_named_with_its_cause(run: Run, tmp_path: Path, outside: 
     row = json.loads(run("waits", str(path), "--format", "json").stdout)["waits"][0]
     assert (row["waiting_ns"], row["time_ns"], row["operation_ns"]) == (300 * MS, 304 * MS, 4 * MS)
     assert (row["pattern"], row["last_rank"], row["late_ns"]) == ("same", 2, MS)
+
+
+@pytest.mark.parametrize(
+    ("own", "others"),
+    [
+        # Rank 2 computes 40 ms before its call, the others as long after it; then all meet in another call.
+        ((120, 40), (40, 40)),
+        # All have the same times.
+        ((50, 10), (50, 10)),
+        # It hardly computes, but waits no longer in other calls than the others do, whose samples are many calls apart.
+        ((90, 10), (90, 10)),
+    ],
+)
+def test_a_rank_that_does_not_compute_longer_is_not_said_to_come_from_other_calls(
+    run: Run, tmp_path: Path, own: tuple[int, int], others: tuple[int, int]
+) -> None:
+    """Each has the time between two calls, and the part of it outside MPI, ms; rank 2 is 40 ms late."""
+    build = ProfileBuilder(ranks=4, app_ns=10**10)
+    waits = {}
+    for rank in range(4):
+        between, outside = (100 * MS * ms for ms in (own if rank == 2 else others))
+        late = 100 if rank == 2 else 0
+        waits[rank] = RankWaits(
+            5000 * MS, 4000 * MS * (rank != 2), late, 40 * MS * late, 40 * MS * late, between, outside
+        )
+        build.count(1, "MPI_Bcast", rank, 100, 5000 * MS, 8)
+    add_samples(build, Kind(1, "MPI_Bcast", 4), waits, samples=100)
+    path = build.write(tmp_path / "x.db")
+    assert run("waits", path).stdout.endswith("  rank 2 in 100.0 %\n")
+    with open_profile(str(path)) as connection:
+        (line,) = read_waiting(connection, 10**6).facts["lines"]
+    assert line["cause"] == ""
+    assert line["words"] == (
+        "Rank 2 on node0 is last in 100.0 % of the sampled calls, far more often than by chance. "
+        f"Between two such calls it spends {own[1]}.0 ms outside MPI, the others {others[1]}.0 ms (median), which does not "
+        "explain the delay: it computes at another time than they, or comes late from other MPI calls."
+    )
 
 
 def test_calls_that_were_not_split_are_those_of_the_selection(run: Run, tmp_path: Path) -> None:

@@ -180,14 +180,18 @@ def capital(text: str) -> str:
 def cause_sentence(wait: Wait) -> str:
     """Return why the rank is last, in a sentence; empty if unknown."""
     outside = outside_of(wait.pattern.rank, wait.ranks)
-    if not wait.cause or outside is None:
+    if outside is None:
         return ""
     own, others = (time_text(round(ns)) for ns in outside)
+    times = f"it spends {own} outside MPI, the others {others} (median)"
+    if not wait.cause:
+        why = "it computes at another time than they, or comes late from other MPI calls"
+        return f"Between two such calls {times}, which does not explain the delay: {why}."
     cause = {
         "compute": "It computes longer",
         "mpi": "It comes late from other MPI calls, which kept it",
     }[wait.cause]
-    return f"{cause}: before such a call it spends {own} outside MPI, the others {others} (median)."
+    return f"{cause}: before such a call {times}."
 
 
 def interval_text(wait: Wait) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -365,23 +365,36 @@ def pattern_in(row: Row, ranks: list[Row], node_of: dict[int, str], spread_ns: f
 
 
 def cause_of(pattern: Pattern, ranks: list[Row]) -> str:
-    """Return why a rank is last.
+    """Return why a rank is last: compute, mpi or "" for unknown.
 
     It computes longer if its time outside MPI between two samples exceeds that of the others by at least half of the time
-    for which they wait for it; otherwise it comes late from other MPI calls.
+    for which they wait for it. It comes late from other MPI calls if it has less time than that outside MPI at all, and
+    at least so much more than the others in other calls. Otherwise it may compute before these calls what the others
+    compute after them.
     """
-    outside = outside_of(pattern.rank, ranks)
-    if outside is None:
+    outside, inside = outside_of(pattern.rank, ranks), inside_of(pattern.rank, ranks)
+    if outside is None or inside is None:
         return ""
-    own, others = outside
-    late = next(one["late_ns"] / one["samples"] for one in ranks if one["rank"] == pattern.rank)
-    return "compute" if own - others > late / 2 else "mpi"
+    half = next(one["late_ns"] / one["samples"] for one in ranks if one["rank"] == pattern.rank) / 2
+    if outside[0] - outside[1] > half:
+        return "compute"
+    return "mpi" if outside[0] < half < inside[0] - inside[1] else ""
 
 
 def outside_of(rank: int, ranks: list[Row]) -> tuple[float, float] | None:
     """Return the time of a rank outside MPI before a sampled call, ns, and the median of the others; None: unknown."""
-    outside = {one["rank"]: one["outside_ns"] / one["samples"] for one in ranks if one["samples"]}
-    own = outside.pop(rank, None)
-    if own is None or not outside or not any(one["between_ns"] for one in ranks):
+    return compared(rank, ranks, lambda one: one["outside_ns"])
+
+
+def inside_of(rank: int, ranks: list[Row]) -> tuple[float, float] | None:
+    """Return the time of a rank in other MPI calls before a sampled call, as outside_of() does."""
+    return compared(rank, ranks, lambda one: one["between_ns"] - one["outside_ns"])
+
+
+def compared(rank: int, ranks: list[Row], time_of: Callable[[Row], int]) -> tuple[float, float] | None:
+    """Return a time between the sampled calls of a rank, per call, and the median of the others; None: unknown."""
+    times = {one["rank"]: time_of(one) / one["samples"] for one in ranks if one["samples"]}
+    own = times.pop(rank, None)
+    if own is None or not times or not any(one["between_ns"] for one in ranks):
         return None
-    return own, median(outside.values())
+    return own, median(times.values())
