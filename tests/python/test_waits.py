@@ -107,12 +107,49 @@ def test_the_pattern_of_the_last_rank_is_named(
     assert pattern_of(last, chances, nodes, behind, 4.0).kind == kind
 
 
-@pytest.mark.parametrize(("often", "kind"), [(100, "varies"), (25, "rotates")])
+@pytest.mark.parametrize(("often", "kind"), [(100, "each"), (90, "each"), (85, "varies"), (25, "rotates")])
 def test_a_rank_is_judged_by_the_calls_of_its_own_communicator(often: int, kind: str) -> None:
     """Rows of a grid of 4 x 4: the first rank of each is last in all of its 100 calls, or each rank in a quarter."""
     last = {rank: often if rank % 4 == 0 else (100 - often) // 3 for rank in range(16)}
+    last = {rank: times + (rank % 4 == 1) * ((100 - often) % 3) for rank, times in last.items()}
     pattern = pattern_of(last, dict.fromkeys(range(16), even(100, 4)), {}, dict.fromkeys(range(16), 0.0), 1.0)
     assert (pattern.kind, pattern.rank, pattern.share) == (kind, 0, often / 400)
+    assert pattern.ranks == ((0, 4, 8, 12) if kind == "each" else ())
+
+
+def test_a_communicator_without_such_a_rank_leaves_the_pattern_to_the_others() -> None:
+    """Pairs: of two, one rank is always last; in the third, either rank in half of the calls."""
+    last, pair = {0: 40, 2: 40, 4: 20, 5: 20}, dict.fromkeys(range(6), even(40, 2))
+    assert pattern_of(last, pair, {}, dict.fromkeys(range(6), 0.0), 1.0).kind == "varies"
+    # Of two communicators of the same ranks, rank 2 is the last one in both.
+    both = dict.fromkeys(range(4), even(80, 4))
+    assert pattern_of({2: 80}, both, {}, dict.fromkeys(range(4), 0.0), 1.0) == Pattern("same", 2, 1.0)
+    # Calls too few to tell the ranks from chance.
+    few = dict.fromkeys(range(6), even(4, 2))
+    assert pattern_of({0: 4, 2: 4, 4: 4}, few, {}, dict.fromkeys(range(6), 0.0), 1.0).kind == "rotates"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "ranks"), [(2, "0, 2"), (3, "0, 2, 4"), (8, "0, 2, 4 and 5 more")], ids=lambda value: str(value)
+)
+def test_the_late_rank_of_each_communicator_is_named(
+    run: Run, tmp_path: Path, pairs: int, ranks: str
+) -> None:
+    build = ProfileBuilder(ranks=2 * pairs, app_ns=10**9)
+    family = 0
+    for pair in range(pairs):
+        members = [2 * pair, 2 * pair + 1]
+        comm = build.comm(f"s{pair}.1", members, parent=1, creator="MPI_Comm_split", family=family)
+        family = family or build.comms[comm].family
+        for rank in members:
+            build.count(comm, "MPI_Barrier", rank, 40, 40 * MS, 0)
+        late = RankWaits(4 * MS, 0, 40, 36 * MS, 36 * MS)
+        waits = {members[0]: late, members[1]: RankWaits(40 * MS, 36 * MS)}
+        add_samples(build, Kind(comm, "MPI_Barrier", 0), waits, samples=40)
+    path = build.write(tmp_path / "x.db")
+    assert f"  the same rank in each communicator: {ranks}\n" in run("waits", path).stdout
+    (row,) = json.loads(run("waits", path, "--format", "json").stdout)["waits"]
+    assert (row["pattern"], row["last_rank"], row["last_share"]) == ("each", 0, 1 / pairs)
 
 
 def test_no_rank_is_named_when_all_are_alike() -> None:
@@ -319,6 +356,11 @@ def test_the_time_without_samples_is_found_by_communicator_and_size(run: Run, tm
         (
             Pattern("same", 0, 0.9),
             "Rank 0 on a is last in 90.0 % of the sampled calls, far more often than by chance.",
+        ),
+        (
+            Pattern("each", 0, 0.2, ranks=(0, 2, 4, 6)),
+            "In each communicator the same rank is last in nearly all sampled calls, far more often than by chance: "
+            "0, 2, 4 and 1 more.",
         ),
         (Pattern("node", 0, 0.4, "a"), "The last rank is mostly on node a; rank 0 on a is last in 40.0 %"),
         (

@@ -74,7 +74,8 @@ def waits(
     or the rank at which a chain begins, if ranks wait for each other in turn, but others for this one far longer than
     it for others; or one node; or it varies. Of collectives, the rank that was last in at least half of the calls,
     and far more often than by chance. The reason follows where the samples show it: it computes longer than the others
-    between the calls, or comes late from other MPI calls. It may also be one node, the order of the ranks, or rotate.
+    between the calls, or comes late from other MPI calls. It may also be the same rank in each communicator, one node,
+    the order of the ranks, or rotate.
 
     With --ranks, for each rank: time, waiting: of a sampled call. Of messages: causes: share of the waiting of all
     that was for this rank. late in: number of sampled calls of others that waited for it. by: for how long, on average.

@@ -18,6 +18,7 @@ Without the factor, 89 of 100 intervals had the truth in bench/waiting.py."""
 FEWEST_SAMPLES = 4  # from which on there is an interval
 FEWEST_SORTED = 4  # ranks from which on they may be in order
 FEWEST_CALLS = 8  # samples from which on a pattern is named
+NEARLY_ALL = 0.9  # share of the calls of its communicators from which on a rank is the last one there
 MOST_ON_NODE = 0.8  # share of a node from which on it is named
 MOST_OF_CHAIN = 0.8  # share of the delay that one rank adds from which on a chain begins there
 MOST_BY_CHANCE = 0.001  # probability, by chance, of a rank that is last so often
@@ -148,7 +149,7 @@ class Pattern:
     Attributes
     ----------
     kind : str
-        same: one rank, far more often than by chance. node: one node. order: the ranks arrive in the order of
+        same: one rank, far more often than by chance. each: one rank in each communicator, in nearly all calls. node: one node. order: the ranks arrive in the order of
         their numbers, or in the opposite one. rotates: no rank more often than by chance. varies: several ranks.
         chain: ranks wait for each other in turn, but one waits far less than others wait for it. few: too few samples.
     rank : int
@@ -158,28 +159,32 @@ class Pattern:
         In which share of the calls it was last; for messages, the share of the waiting that was for it. From 0 to 1.
     node : str
         The node, for kind node.
+    ranks : tuple of int
+        The ranks, for kind each.
     """
 
     kind: str
     rank: int
     share: float
     node: str = ""
+    ranks: tuple[int, ...] = ()
 
 
 class Chance(NamedTuple):
-    """How often something occurs by chance: mean and variance, as those of a binomial distribution."""
+    """How often something occurs by chance in some calls: mean and variance, as those of a binomial distribution."""
 
     mean: float
     variance: float
+    calls: int
 
 
 def even(calls: int, choices: int) -> Chance:
     """Return how often one of `choices` equally likely outcomes occurs in `calls`.
 
     >>> even(100, 4)
-    Chance(mean=25.0, variance=18.75)
+    Chance(mean=25.0, variance=18.75, calls=100)
     """
-    return Chance(calls / choices, calls / choices * (1 - 1 / choices))
+    return Chance(calls / choices, calls / choices * (1 - 1 / choices), calls)
 
 
 def is_by_chance(hits: int, chance: Chance, choices: int) -> bool:
@@ -207,7 +212,7 @@ def pattern_of(
     last : mapping
         In how many calls each rank was last.
     chances : mapping
-        For each rank, in how many calls of its communicators it would be last by chance.
+        For each rank, in how many sampled calls of its communicators it would be last by chance.
     node_of : mapping
         Node of each rank.
     behind : mapping
@@ -222,6 +227,9 @@ def pattern_of(
     share = hits / calls
     if calls < FEWEST_CALLS:
         return Pattern("few", rank, share)
+    each = last_of_each(last, chances)
+    if len(each) > 1:
+        return Pattern("each", rank, share, ranks=each)
     if not is_by_chance(hits, chances[rank], len(chances)) and share >= 0.5:
         return Pattern("same", rank, share)
     if is_sorted(behind, spread_ns):
@@ -239,6 +247,20 @@ def pattern_of(
         return Pattern("node", rank, share, node)
     rotates = all(is_by_chance(times, chances[one], len(chances)) for one, times in last.items())
     return Pattern("rotates" if rotates else "varies", rank, share)
+
+
+def last_of_each(last: Mapping[int, int], chances: Mapping[int, Chance]) -> tuple[int, ...]:
+    """Return the ranks that are last in nearly all calls of their communicators, if each communicator has such a rank.
+
+    Two of them cannot be in the same communicator only.
+    """
+    found = [
+        rank
+        for rank, times in sorted(last.items())
+        if times >= NEARLY_ALL * chances[rank].calls and not is_by_chance(times, chances[rank], len(chances))
+    ]
+    is_all = sum(chances[rank].calls for rank in found) >= sum(last.values())
+    return tuple(found) if is_all else ()
 
 
 def is_sorted(behind: Mapping[int, float], spread_ns: float) -> bool:

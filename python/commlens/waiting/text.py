@@ -29,6 +29,7 @@ SAMPLED_CALLS = (
     "no access to files, and no calls that create or free communicators, windows or files"
 )
 
+MOST_RANKS = 3  # of those that are last in their communicators, named
 LEAST_WAITING = 0.01  # share from which on it says who is waited for
 
 LATE_RECEIVERS = (
@@ -95,11 +96,23 @@ def last_text(wait: Wait) -> str:
             wait.cause, ""
         )
         return f"{share}{cause}"
+    if pattern.kind == "each":
+        return f"the same rank in each communicator: {ranks_text(pattern.ranks)}"
     if pattern.kind == "node":
         return f"node {pattern.node}"
     if pattern.kind == "order":
         return "in the order of the ranks"
     return {"rotates": "rotates", "few": share}.get(pattern.kind, f"varies, {share}")
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    """Return the first ranks, and how many more there are.
+
+    >>> ranks_text((0, 2, 4)), ranks_text((0, 2, 4, 6, 8))
+    ('0, 2, 4', '0, 2, 4 and 2 more')
+    """
+    names = ", ".join(map(str, ranks[:MOST_RANKS]))
+    return f"{names} and {len(ranks) - MOST_RANKS:,} more" if len(ranks) > MOST_RANKS else names
 
 
 def late_text(wait: Wait) -> str:
@@ -130,6 +143,11 @@ def pattern_sentences(wait: Wait, node_of: Mapping[int, str]) -> str:
         place = f"It makes most of these calls in region {wait.late_path}." if wait.late_path else ""
         sentences = (f"{capital(often)}, far more often than by chance.", cause_sentence(wait), place)
         return " ".join(filter(None, sentences))
+    if pattern.kind == "each":
+        return (
+            "In each communicator the same rank is last in nearly all sampled calls, far more often than by chance: "
+            f"{ranks_text(pattern.ranks)}."
+        )
     if pattern.kind == "node":
         return f"The last rank is mostly on node {pattern.node}; {often}."
     if pattern.kind == "order":

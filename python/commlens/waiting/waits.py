@@ -360,7 +360,10 @@ def pattern_in(row: Row, ranks: list[Row], node_of: dict[int, str], spread_ns: f
         late, waiting = ({one["rank"]: one[name] for one in ranks} for name in ("late_ns", "waiting_ns"))
         return pattern_of_messages(late, waiting, sum(last.values()), node_of)
     behind = {one["rank"]: one["behind_ns"] / one["samples"] for one in ranks if one["samples"]}
-    chances = {one["rank"]: Chance(one["chance_mean"] or 0.0, one["chance_variance"] or 0.0) for one in ranks}
+    chances = {
+        one["rank"]: Chance(one["chance_mean"] or 0.0, one["chance_variance"] or 0.0, one["samples"])
+        for one in ranks
+    }
     return pattern_of(last, chances, node_of, behind, spread_ns)
 
 
