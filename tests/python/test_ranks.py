@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from build_profile import EMPTY, ProfileBuilder
 from conftest import MS, Run, Steps, small_builder
 from summarise import summarised
 
-from commlens.reports.ranks import UNKNOWN
+from commlens.reports.ranks import SILENT, UNKNOWN
 
 RANKS = """\
 rank    time   in MPI   share  outside MPI  calls      sent  received  node
@@ -47,6 +48,49 @@ def test_the_ranks(small: Path, run: Run) -> None:
 def test_the_busiest_and_the_idlest_rank_are_shown_in_any_order(small: Path, run: Run) -> None:
     assert run("ranks", small, "--sort", "sent", "--top", 1).stdout == BY_BYTES
     assert run("ranks", small, "--reverse", "--top", 1).stdout == REVERSED
+
+
+def without_time_of_death(path: Path) -> Path:
+    """Write a profile of three ranks that a signal ended after 1 s, and of rank 1, which was last seen after 1 ms."""
+    build = ProfileBuilder(ranks=4, app_ns=1000 * MS)
+    for rank in range(4):
+        build.count(1, "MPI_Barrier", rank, 1, MS // 2 if rank == 1 else 100 * (rank + 1) * MS)
+        build.states[rank] = "ended" if rank == 1 else "SIGTERM"
+    build.write(path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE rank SET app_ns = ? WHERE rank = 1", (MS,))
+    return path
+
+
+def test_a_rank_without_a_time_of_death_has_no_time_outside_mpi(tmp_path: Path, run: Run) -> None:
+    path = without_time_of_death(tmp_path / "killed.db")
+    rows = json.loads(run("ranks", path, "--format", "json").stdout)
+    assert {row["rank"]: row["outside_ns"] for row in rows} == {
+        0: 900 * MS,
+        1: None,
+        2: 700 * MS,
+        3: 600 * MS,
+    }
+    lines = run("ranks", path).stdout.splitlines()
+    assert lines[4].split()[:7] == ["1", "1.00", "ms", "500", "µs", "50.0", "%"]
+    assert lines[4].split()[7] == "-"
+    assert not any(mark in line for line in lines[:-1] for mark in ("busiest", "idlest"))
+    assert lines[-2:] == ["", SILENT]
+    others = run("ranks", path, "--rank", "0,2-3").stdout
+    assert "busiest" in others and "idlest" in others and SILENT not in others
+
+
+def test_regions_of_a_rank_without_a_time_of_death_have_no_efficiencies(tmp_path: Path, run: Run) -> None:
+    path = without_time_of_death(tmp_path / "killed.db")
+    columns = ("parallel_efficiency", "load_balance", "communication_efficiency")
+
+    def efficiencies(*options: str) -> list[float | None]:
+        (row,) = json.loads(run("regions", path, "--format", "json", *options).stdout)["regions"]
+        return [row[column] for column in columns]
+
+    assert efficiencies() == [None, None, None]
+    assert "load balance is not known" in run("regions", path).stdout
+    assert efficiencies("--rank", "0,2-3") == pytest.approx([2.2 / 3, 2.2 / 2.7, 0.9])
 
 
 def test_the_guide_shows_what_is_printed() -> None:

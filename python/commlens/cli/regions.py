@@ -71,7 +71,8 @@ def regions(
     entered the region. slowest: the rank with max/rank. own/rank: average time outside nested regions. MPI: share of
     the region's time inside MPI calls, nested regions included. A bar: the region's share of the whole program; the
     dark part is its own time. max/avg: imbalance of the ranks; of a single rank, its time divided by the average. PE,
-    LB, CE: parallel efficiency, load balance, communication efficiency. A terminal shows the columns that fit, and a
+    LB, CE: parallel efficiency, load balance, communication efficiency; unknown (-) in a region of a rank that left no
+    time of death. A terminal shows the columns that fit, and a
     wide one also min/rank and the share as a number.
 
     The lines below a region show the number of ranks if some did not enter it, its tags, the communicators with the

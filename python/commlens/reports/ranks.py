@@ -11,6 +11,7 @@ from commlens.profile import meta
 from commlens.render.table import Column, Table
 from commlens.render.units import bytes_text, share_text, time_text
 from commlens.reports.query import Selection, directed
+from commlens.reports.silent import SILENT_RANKS_SQL
 from commlens.selection.conditions import where
 from commlens.selection.names import check_ranks
 
@@ -45,6 +46,10 @@ COLUMNS = (
 )
 
 UNKNOWN = "outside MPI is -: unknown, because several threads of the rank call MPI and their times overlap"
+SILENT = (
+    "outside MPI is -: unknown, because the rank left no time of death; it counts up to its last sign of life, and no rank "
+    "is marked busiest or idlest"
+)
 
 
 @dataclass(frozen=True)
@@ -60,14 +65,16 @@ def ranks_sql(ranks: tuple[tuple[int, int], ...], sort: str, *, reverse: bool) -
     chosen = where(Selection(ranks=ranks).rank_conditions("rank.rank"))
     return f"""\
 SELECT rank.rank, node, app_ns, mpi_ns, 1.0 * mpi_ns / NULLIF(app_ns, 0) AS mpi_share,
-       -- unknown where threads overlap; an estimate of the time in MPI may be more than there is
-       CASE WHEN threads <= 1 THEN MAX(app_ns - mpi_ns, 0) END AS outside_ns,
+       -- unknown where threads overlap or a rank has no time of death; an estimate of the time in MPI may be more than
+       -- there is
+       CASE WHEN threads <= 1 AND silent.rank IS NULL THEN MAX(app_ns - mpi_ns, 0) END AS outside_ns,
        calls, COALESCE(bytes_sent, 0) AS bytes_sent, COALESCE(bytes_received, 0) AS bytes_received, threads, state,
        cpu_ns, preempted
        -- the cast gives the column a type: SQLite builds no automatic index for a join on a column without one
   FROM rank LEFT JOIN (SELECT CAST(rank AS INTEGER) AS rank, SUM(bytes_sent) AS bytes_sent,
                               SUM(bytes_received) AS bytes_received
-                         FROM cell GROUP BY rank) AS moved ON moved.rank = rank.rank{chosen}
+                         FROM cell GROUP BY rank) AS moved ON moved.rank = rank.rank
+       LEFT JOIN ({SILENT_RANKS_SQL}) AS silent ON silent.rank = rank.rank{chosen}
  ORDER BY {directed(ORDERS[sort], reverse=reverse)}, rank.rank"""
 
 
@@ -88,8 +95,18 @@ def read_ranks(
     return Ranks([dict(row) for row in connection.execute(sql)], sql)
 
 
+def is_silent(row: Row) -> bool:
+    """Return whether the time outside MPI is unknown although the rank has one thread: it left no time of death."""
+    return row["outside_ns"] is None and row["threads"] <= 1
+
+
 def extremes(rows: list[Row]) -> dict[int, str]:
-    """Return the positions of the busiest and the idlest rank, by their time outside MPI; none if all have the same."""
+    """Return the positions of the busiest and the idlest rank, by their time outside MPI.
+
+    None if all have the same, or if a rank has no time of death.
+    """
+    if any(is_silent(row) for row in rows):
+        return {}
     known = [i for i, row in enumerate(rows) if row["outside_ns"] is not None]
     if not known:
         return {}
@@ -109,9 +126,13 @@ def draw(ranks: Ranks, top: int | None) -> Table:
             table.say(left_out(rows[begin:i]))
         table.add(cells(rows[i], marks.get(i, "")), "bold" if i in marks else "")
         begin = i + 1
-    if any(row["outside_ns"] is None for row in rows):
+    unknown = [row for row in rows if row["outside_ns"] is None]
+    if unknown:
         table.say("")
+    if any(not is_silent(row) for row in unknown):
         table.say(UNKNOWN)
+    if any(is_silent(row) for row in unknown):
+        table.say(SILENT)
     return table
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from commlens.reports.query import Selection
+from commlens.reports.silent import SILENT_RANKS_SQL
 from commlens.selection.conditions import where
 
 Ranges = tuple[tuple[int, int], ...]
@@ -107,7 +108,8 @@ WITH timed(what, region, execution, iteration, rank, calls, open, time_ns, time_
   {timed}),
   of_rank AS (
   SELECT what, region, {by}rank, SUM(calls) AS calls, SUM(open) AS still_open, SUM(time_ns) AS time_ns,
-         SUM(time_ns - nested_ns) AS exclusive_ns, SUM(mpi_ns) AS mpi_ns, MAX(SUM(time_ns - mpi_ns), 0) AS useful_ns,
+         SUM(time_ns - nested_ns) AS exclusive_ns, SUM(mpi_ns) AS mpi_ns,
+         CASE WHEN rank NOT IN ({silent}) THEN MAX(SUM(time_ns - mpi_ns), 0) END AS useful_ns,
          MIN(CASE WHEN calls > open THEN time_min_ns END) AS call_min_ns,
          MAX(CASE WHEN calls > open THEN time_max_ns END) AS call_max_ns
     FROM timed GROUP BY what, region, {by}rank),
@@ -164,6 +166,12 @@ def columns_of(by: Sequence[str], table: str = "") -> str:
     return "".join(f"{table}{column}, " for column in by)
 
 
+# View region_rank, without the time outside MPI of ranks that left no time of death.
+REGION_RANK = f"""\
+SELECT region, rank, calls, time_ns, exclusive_ns, mpi_ns,
+             CASE WHEN rank NOT IN ({SILENT_RANKS_SQL}) THEN useful_ns END AS useful_ns
+        FROM region_rank{{chosen}}"""
+
 # View region_operation without its columns op and bin, for some of the ranks.
 OPERATIONS_OF_RANKS = """\
 SELECT region, comm, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(bytes_sent) AS bytes_sent,
@@ -189,6 +197,7 @@ def sources(ranks: Ranges) -> dict[str, str]:
     )
     chosen = where(Selection(ranks=ranks).rank_conditions("rank"))
     read = {table: f"(SELECT * FROM {table}{chosen}) AS {table}" if ranks else table for table in tables}
+    read["region_rank"] = f"({REGION_RANK.format(chosen=chosen)}) AS region_rank"
     if ranks:
         read["region_operation"] = f"({OPERATIONS_OF_RANKS.format(chosen=chosen)}) AS region_operation"
     return read
@@ -222,7 +231,13 @@ def parts_sql(ranks: Ranges, of: Sequence[str], by: Sequence[str] = ()) -> str:
     order = "".join(f", {column}" for column in by)
     all_time = ALL_TIME.format(**read)
     return PARTS_SQL.format(
-        all_time=all_time, timed=timed, by=columns_of(by), totals=TOTALS, shares=SHARES, order=order
+        all_time=all_time,
+        timed=timed,
+        by=columns_of(by),
+        totals=TOTALS,
+        shares=SHARES,
+        order=order,
+        silent=SILENT_RANKS_SQL,
     )
 
 

@@ -19,6 +19,7 @@ from commlens.reports.settings import (
     labels_text,
     read_settings,
 )
+from commlens.reports.silent import SILENT_RANKS_SQL
 
 RANKS_SQL = """\
 WITH of_rank AS (SELECT *, MAX(app_ns - mpi_ns, 0) AS outside_ns FROM rank)
@@ -132,11 +133,10 @@ UNDER_WAY_SQL = """\
 SELECT COUNT(*) AS calls, MAX(MAX(app_ns - since_ns, 0)) AS longest_ns
   FROM position JOIN rank ON rank.rank = position.rank WHERE inside"""
 
-# SIGKILL leaves no time of death.  Such a rank counts up to its last sign of life, other ranks longer.
-SILENT_SQL = """\
+SILENT_SQL = f"""\
 SELECT COUNT(*) AS ranks, MIN(rank) AS rank, MAX(elapsed_ns - app_ns) AS longest_ns
   FROM rank, (SELECT MAX(app_ns) AS elapsed_ns FROM rank)
- WHERE state = 'ended' AND elapsed_ns - app_ns > elapsed_ns / 100"""
+ WHERE rank IN ({SILENT_RANKS_SQL})"""
 
 EVENTS_SQL = """\
 SELECT event, unit, SUM(events) AS events, SUM(CASE WHEN operation IS NOT NULL THEN events ELSE 0 END) AS in_mpi,
