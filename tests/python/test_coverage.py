@@ -7,6 +7,7 @@ import json
 import sqlite3
 from pathlib import Path
 
+import pytest
 from build_profile import ProfileBuilder
 from conftest import Run, small_builder
 
@@ -37,6 +38,27 @@ def test_without_calls_the_report_says_what_could_have_been_called(run: Run, tmp
         "warning       commlens saw no MPI call between MPI_Init and MPI_Finalize: the application can call MPI_Allreduce and 1 other "
         "procedure, but did not\n" in run("report", path).stdout
     )
+
+
+def test_a_call_that_had_not_returned_is_a_call(run: Run, tmp_path: Path) -> None:
+    build = ProfileBuilder(ranks=2)
+    build.imports.append(measured("MPI_Recv"))
+    build.stands(1, "MPI_Recv", 1, 0)
+    out = run("report", build.write(tmp_path / "some.db")).stdout
+    assert "1 MPI call had not returned" in out
+    assert "saw no MPI call" not in out
+
+
+@pytest.mark.parametrize("value", ["1.429s-3.268s", "2.261s"])
+def test_an_interval_is_from_snapshot_to_snapshot(run: Run, tmp_path: Path, value: str) -> None:
+    """The label is that of docs/guide/history.md."""
+    build = ProfileBuilder(ranks=2, settings=[("label", "snapshot", value, 2)])
+    build.imports.append(measured("MPI_Recv"))
+    out = run("report", build.write(tmp_path / "some.db")).stdout
+    is_interval = "-" in value
+    assert ("1.00 s from snapshot to snapshot\n" in out) == is_interval
+    assert ("warning       no MPI call returned between the two snapshots\n" in out) == is_interval
+    assert ("between MPI_Init and MPI_Finalize" in out) != is_interval
 
 
 def test_without_calls_and_imports_the_report_says_so(run: Run, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 from dataclasses import dataclass
 from typing import Any
@@ -194,6 +195,7 @@ SHORT_NS = (
     10**9
 )  # shorter runs: the fixed cost of commlens is a large share, which says nothing about longer runs
 UNSEEN_NAMED = 4
+INTERVAL = re.compile(r"[0-9.]+s-[0-9.]+s")  # the label that commlens-arena writes
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ class Run:
             ("MPI", meta.get("mpi_library", "") + (f" ({', '.join(mpi)})" if mpi else "")),
             (
                 "time",
-                f"{time_text(ranks['elapsed_ns'])} from MPI_Init to {'the last sign of life' if ranks['unfinished'] else 'MPI_Finalize'}",
+                f"{time_text(ranks['elapsed_ns'])} {self.extent_text()}",
             ),
             (
                 "in MPI",
@@ -261,8 +263,7 @@ class Run:
                 f"(rank {ranks['mpi_min_rank']}) to {time_text(ranks['mpi_max_ns'])} (rank {ranks['mpi_max_rank']})",
             ),
         ]
-        if self.untimed is not None and self.untimed["calls"]:
-            lines.append(("estimated", self.untimed_text(self.untimed)))
+        lines.append(("estimated", self.estimated_text()))
         differences = differences_text(self.settings, number(meta, "ranks_collected") or 0)
         if differences:
             lines.append(("settings", differences))
@@ -280,8 +281,25 @@ class Run:
                 lines.append(("finalize", f"{said}, after the last rank arrived"))
         return [(name, text) for name, text in lines if text]
 
-    def untimed_text(self, untimed: dict[str, Any]) -> str:
-        """Return how many calls were not timed, and what that means for the time in MPI."""
+    @property
+    def is_interval(self) -> bool:
+        """Whether the profile has what was counted between two snapshots (docs/guide/history.md)."""
+        return any(
+            s.source == "label" and s.name == "snapshot" and INTERVAL.fullmatch(s.value)
+            for s in self.settings
+        )
+
+    def extent_text(self) -> str:
+        """Return from when to when the ranks were counted."""
+        if self.is_interval:
+            return "from snapshot to snapshot"
+        return f"from MPI_Init to {'the last sign of life' if self.ranks['unfinished'] else 'MPI_Finalize'}"
+
+    def estimated_text(self) -> str:
+        """Return how many calls were not timed, and what that means for the time in MPI; nothing if all were."""
+        untimed = self.untimed
+        if untimed is None or not untimed["calls"]:
+            return ""
         text = f"the time of {count_text(untimed['calls'], 'call')} that cannot wait, from a random part that was timed"
         if untimed["squared"] is None:
             return text
@@ -384,7 +402,10 @@ class Run:
         imported = self.imported
         if imported is None:
             return found
-        if not self.ranks["calls"]:
+        is_in_call = self.under_way is not None and self.under_way["calls"] > 0
+        if not self.ranks["calls"] and not is_in_call and self.is_interval:
+            found.append("no MPI call returned between the two snapshots")
+        elif not self.ranks["calls"] and not is_in_call:
             measured = imported["measured"] or 0
             if measured:
                 others = f" and {count_text(measured - 1, 'other procedure')}" if measured > 1 else ""
