@@ -59,6 +59,23 @@ def test_the_error_of_a_sum_is_the_root_of_the_squares(both: tuple[Path, Path], 
     assert f"standard error of the time in MPI: {round(4 * rows**0.5)} ns" in line
 
 
+def test_ranks_and_the_timeline_say_so_too(both: tuple[Path, Path], run: Run) -> None:
+    plain, untimed = both
+    (line,) = [x for x in run("report", untimed).stdout.splitlines() if x.startswith("estimated")]
+    assert run("ranks", untimed).stdout == f"{line}\n\n{run('ranks', plain).stdout}"
+    for path in both:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('slice_ns', ?)", (str(500 * MS),))
+            key, rank = connection.execute("SELECT key, rank FROM cell LIMIT 1").fetchone()
+            connection.execute(
+                "INSERT INTO slice SELECT comm, op, ?, 0, 1, 9000000000, 0, 0 FROM key WHERE id = ?",
+                (rank, key),
+            )
+    drawn = run("timeline", untimed).stdout
+    assert drawn == f"{line}\n{run('timeline', plain).stdout}"
+    assert drawn.splitlines()[-1].startswith("in MPI: 0 % .:-=+*#%@ 100.0 %; a cell is")
+
+
 def test_other_commands_see_the_same_calls(both: tuple[Path, Path], tmp_path: Path, run: Run) -> None:
     plain, untimed = both
     assert run("compare", plain, untimed, "--fail-if", "messages > 0%").exit_code == 0

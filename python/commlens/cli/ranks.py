@@ -17,7 +17,9 @@ from commlens.cli.options import (
 from commlens.cli.outputs import show_data
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
+from commlens.render.table import fold
 from commlens.reports.ranks import ORDERS, draw, read_ranks
+from commlens.reports.run import read_run
 
 DEFAULT_TOP = 10
 
@@ -61,7 +63,10 @@ def ranks(
     """
     with open_profile(profile) as connection:
         found = read_ranks(connection, ranks or (), sort, reverse=reverse)
+        facts = read_run(connection)
     screen = Screen()
     statements = [("ranks", found.sql)]
     if not show_data(screen, style, statements, lambda: found.rows, lambda: found.rows, show_sql=show_sql):
+        if facts.estimated_text():
+            screen.lines([*fold(f"{'estimated':<14}", facts.estimated_text(), screen.width), Text("")])
         screen.lines(draw(found, top or None).lines(screen.width) if found.rows else [Text("no ranks")])

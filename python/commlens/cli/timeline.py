@@ -24,7 +24,7 @@ from commlens.render.screen import Screen
 from commlens.render.shades import kind_of
 from commlens.render.table import fold
 from commlens.reports.query import Selection
-from commlens.reports.run import read_run
+from commlens.reports.run import Run, read_run
 from commlens.reports.timeline import (
     MOST_ROWS,
     Extent,
@@ -98,7 +98,7 @@ def timeline(
         pieces = extent.pieces.folded(min(most, extent.pieces.count))
         found = read_timeline(connection, queries, pieces, with_ranks=style == "json" or show_sql)
         heat = _heat(connection, queries, extent, found, screen, room.blocks) if is_drawn else None
-        warnings = read_run(connection).warnings()
+        facts = read_run(connection)
     is_shown = show_data(
         screen,
         style,
@@ -109,7 +109,7 @@ def timeline(
         columns=found.columns["slices"],
     )
     if not is_shown:
-        _show(screen, extent, found, warnings)
+        _show(screen, extent, found, facts)
         if heat is not None:
             screen.lines([Text(""), *heat_lines(heat, kind_of(screen), screen.width, is_dense=room.is_dense)])
 
@@ -170,9 +170,11 @@ def _has_calls(found: Timeline) -> bool:
     return any(row["time_ns"] or row["calls"] for row in found.rows)
 
 
-def _show(screen: Screen, extent: Extent, found: Timeline, warnings: list[str]) -> None:
+def _show(screen: Screen, extent: Extent, found: Timeline, facts: Run) -> None:
     """Print the table and its legend."""
-    for warning in warnings:
+    if facts.estimated_text():
+        screen.lines(fold(f"{'estimated':<14}", facts.estimated_text(), screen.width))
+    for warning in facts.warnings():
         screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
     screen.lines([*fold("", title(extent, found), screen.width, "bold"), Text("")])
     if not _has_calls(found):

@@ -213,7 +213,8 @@ def heat_lines(heat: Heat, kind: str, width: int | None, *, is_dense: bool) -> l
     labels = [str(first) for first in heat.first_ranks]
     margin = margin_of(max(heat.first_ranks))
     times = max(1, heat_space(max(heat.first_ranks), width) // heat.pieces.count)
-    highest = max((share for row in heat.shares for share in row if share is not None), default=0.0)
+    # A time in MPI that is estimated may be longer than the slice.
+    highest = min(max((share for row in heat.shares for share in row if share is not None), default=0.0), 1.0)
     count = level_count(kind)
     levels = [
         [
