@@ -16,7 +16,7 @@ from fleet_cases import answers, of_rows
 
 from commlens.fleet.alerts import Rules, alarms
 from commlens.fleet.engine import DuckEngine, Scope
-from commlens.fleet.questions import OF_ALL_CODES, read_question
+from commlens.fleet.questions import NAMES, OF_ALL_CODES, OF_DATE, read_question
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -33,6 +33,20 @@ def test_a_question_about_jobs_of_unknown_code_refuses_a_code(
     assert (done.exit_code, done.stdout) == (2, "")
     message = f"--code: question {question} is about jobs of unknown code: leave --code out"
     assert message in " ".join(done.stderr.split())
+
+
+def test_a_date_is_refused_where_it_has_no_effect(tmp_path: Path, run: Run) -> None:
+    folder = of_rows(tmp_path / "set", job=[{"job": 1, "code": "a"}])
+    for answer in (["share"], ["--alert", tmp_path / "rules.toml"]):
+        done = run("fleet", folder, *answer, "--at", "2026-01-01")
+        assert (done.exit_code, done.stdout) == (2, "")
+        message = f"--at has no effect on {answer[0]}: it is for question regressions"
+        assert message in " ".join(done.stderr.split())
+    assert run("fleet", folder, "regressions", "--at", "2026-01-01").exit_code == 0
+
+
+def test_the_questions_about_a_date_are_those_that_read_it() -> None:
+    assert [name for name in NAMES if "asked" in read_question(name).sql] == list(OF_DATE)
 
 
 def test_a_job_of_another_code_or_month_has_its_profile(tmp_path: Path) -> None:

@@ -341,6 +341,37 @@ def test_a_good_placement_is_left_alone(tmp_path: Path, run: Run) -> None:
     assert not (tmp_path / "hosts").exists()
 
 
+def test_selected_communicators_without_traffic_are_not_the_profile(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=4)
+    build.comm("d0.1", [0, 1, 2, 3])
+    build.send(0, 1, 1, 1000)
+    result = run("place", build.write(tmp_path / "p.db"), "--comm", "d0.1")
+    said = "nothing to place: the selected communicators have no traffic between ranks of kind all"
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"commlens: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--sockets", 1), "--sockets describes another machine: it needs --nodes and --cores"),
+        (
+            ("--numa", 2, "--topology", "a.xml"),
+            "--numa describes another machine: it needs --nodes and --cores",
+        ),
+        (
+            ("--cpus-per-rank", 1),
+            "--cpus-per-rank divides the cores of --cores or --topology: it needs one of them",
+        ),
+        (("--launcher", "openmpi4"), "--launcher is the format of --to: it needs --to FILE"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    tmp_path: Path, run: Run, options: tuple[object, ...], line: str
+) -> None:
+    result = run("place", shuffled_profile(tmp_path / "p.db"), *options)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"commlens: {line}\n")
+
+
 @pytest.mark.parametrize(
     ("ranks", "arguments", "line"),
     [

@@ -147,6 +147,10 @@ def test_the_members_of_communicators(small: Path, run: Run) -> None:
     ]
     lines = [" ".join(line) for line in rows(run, small, "--comm", "s0.1", "--members", "--unfold")]
     assert lines[3] == "ranks 0, 1"
+    refused = run("report", small, "--members", "--format", "csv")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    message = "--members adds lines to a table, and rows to json: csv has one kind of rows only"
+    assert message in " ".join(refused.stderr.split())
 
 
 def families() -> ProfileBuilder:

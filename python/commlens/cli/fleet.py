@@ -17,7 +17,7 @@ from rich.text import Text
 from commlens.base.errors import CommlensError
 from commlens.cli.exit_codes import FAILED, SUCCESS
 from commlens.cli.options import OutputPath, Parsed, format_option, sql_option, top_option
-from commlens.fleet.questions import NAMES, OF_ALL_CODES, read_question
+from commlens.fleet.questions import NAMES, OF_ALL_CODES, OF_DATE, read_question
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 
@@ -166,7 +166,7 @@ def fleet(
     """  # noqa: D301 - click's mark for lines that it must not join
     screen = Screen()
     asked = (question, query, rules, output, of_table)
-    refuse_contradictions(*asked, of_page=job_page or personal, show_sql=show_sql, code=of_engine["code"])
+    refuse_contradictions(*asked, of_page=job_page or personal, show_sql=show_sql, **of_engine)
     if of_table is not None:
         print_files(screen, dataset, of_table, context)
         return
@@ -187,7 +187,9 @@ def fleet(
         list_questions(screen, dataset, engine)
 
 
-def refuse_contradictions(*values: object, of_page: str | bool, show_sql: bool, code: str) -> None:
+def refuse_contradictions(
+    *values: object, of_page: str | bool, show_sql: bool, code: str, at: datetime | None, **_: object
+) -> None:
     """Refuse several answers at once, and options that are not of the answer; values are those of ANSWERS."""
     asked = [name for name, value in zip(ANSWERS, values) if value is not None]
     if len(asked) > 1:
@@ -199,6 +201,10 @@ def refuse_contradictions(*values: object, of_page: str | bool, show_sql: bool, 
     if code and values[0] in OF_ALL_CODES:
         raise click.UsageError(
             f"--code: question {values[0]} is about jobs of unknown code: leave --code out"
+        )
+    if at and (asked == ["--alert"] or (values[0] is not None and values[0] not in OF_DATE)):
+        raise click.UsageError(
+            f"--at has no effect on {values[0] or '--alert'}: it is for question {OF_DATE[0]}"
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
+from click.core import ParameterSource
 
 from commlens.base.errors import CommlensError
 from commlens.cli.options import (
@@ -27,6 +28,7 @@ from commlens.render.table import csv_text, json_text
 
 if TYPE_CHECKING:
     from commlens.place.choose import Wanted
+    from commlens.place.plan import Plan
 
 KINDS = ("p2p", "put", "get", "one-sided", "collective", "internal", "modelled", "all")
 # Those of commlens.place.formats.NAMES: that module needs numpy, which takes longer to load than other commands take.
@@ -66,7 +68,6 @@ MACHINE_OPTIONS = (
     click.option(
         "--sockets",
         type=click.IntRange(1, 1024),
-        default=1,
         metavar="N",
         help="Sockets of such a node.  [default: 1]",
     ),
@@ -74,7 +75,6 @@ MACHINE_OPTIONS = (
     click.option(
         "--numa",
         type=click.IntRange(1, 1024),
-        default=1,
         metavar="N",
         help="NUMA domains of such a socket.  [default: 1]",
     ),
@@ -82,7 +82,6 @@ MACHINE_OPTIONS = (
         "--cpus-per-rank",
         "per_rank",
         type=click.IntRange(1, 65536),
-        default=1,
         metavar="N",
         help="Cores of a rank, for its threads, with --cores or --topology.  [default: 1]",
     ),
@@ -131,10 +130,10 @@ def machine_options(command: Command) -> Command:
     def with_machine(
         *arguments: Any,
         nodes: int | None,
-        sockets: int,
+        sockets: int | None,
         cores: int | None,
-        numa: int,
-        per_rank: int,
+        numa: int | None,
+        per_rank: int | None,
         topologies: tuple[str, ...],
         switches: Path | None,
         table: Path | None,
@@ -146,14 +145,21 @@ def machine_options(command: Command) -> Command:
 
         if cores and not nodes:
             raise CommlensError("--cores describes another machine: it needs --nodes")
+        for option, value in (("--sockets", sockets), ("--numa", numa)):
+            if value and not cores:
+                raise CommlensError(f"{option} describes another machine: it needs --nodes and --cores")
+        if per_rank and not cores and not topologies:
+            raise CommlensError(
+                "--cpus-per-rank divides the cores of --cores or --topology: it needs one of them"
+            )
         distances = {name: distance for name, distance, _ in changed}
         messages = {name: bytes for name, _, bytes in changed if bytes is not None}
         wanted = Wanted(
             nodes=nodes or 0,
-            sockets=sockets,
+            sockets=sockets or 1,
             cores=cores or 0,
-            numa=numa,
-            per_rank=per_rank,
+            numa=numa or 1,
+            per_rank=per_rank or 1,
             topologies=topologies,
             switches=switches,
             table=table,
@@ -166,6 +172,12 @@ def machine_options(command: Command) -> Command:
     for option in reversed(MACHINE_OPTIONS):
         with_machine = option(with_machine)
     return cast(Command, with_machine)
+
+
+def _is_given(parameter: str) -> bool:
+    """Return whether the command line has an option, also with its default value."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is ParameterSource.COMMANDLINE
 
 
 @click.command()
@@ -259,6 +271,8 @@ def place(
 
     csv and json: placement has node and CPUs of each rank.
     """
+    if output is None and _is_given("launcher"):
+        raise CommlensError("--launcher is the format of --to: it needs --to FILE")
     from commlens.matrix import selected
     from commlens.matrix.query import read_matrix
     from commlens.place import choose, formats, plan, text
@@ -272,22 +286,32 @@ def place(
         return
     machine, before, before_is, remarks = choose.choose(matrix, ranks, wanted)
     fixed = choose.pinned(machine, pins)
-    advice = plan.make(matrix, machine, before, before_is, seed=seed, pins=fixed, by=mapper)
+    advice = plan.make(
+        matrix, machine, before, before_is, seed=seed, pins=fixed, by=mapper, is_selected=bool(comms)
+    )
     advice.remarks += [*remarks, *choose.requests(advice, matrix, wanted, seed, fixed)]
     slots = [machine.slots[at] for at in advice.after.tolist()]
     written = not advice.is_well or launcher in formats.TRAFFIC
     if output is not None and written:
         formats.check_name(launcher, output)
         formats.save(output, formats.write(launcher, slots, advice.graph, matrix))
-    if style == "json":
-        screen.json(json_text(advice.as_dict()))
-    elif style == "csv":
-        rows = advice.as_dict()["placement"]
-        cells = [[row["rank"], row["node"], formats.numbers_text(row["cpus"])] for row in rows]
-        screen.plain(csv_text(["rank", "node", "cpus"], cells))
+    if style != "table":
+        _show_data(screen, advice, style)
     else:
         text.show(advice, screen, top)
         if output is not None and written:
             text.show_file(screen, output, formats.command(launcher, str(output), slots))
         elif output is not None:
             screen.line(f"{output} not written: there is no better placement")
+
+
+def _show_data(screen: Screen, advice: Plan, style: str) -> None:
+    """Print the placement as json or csv."""
+    from commlens.place.formats import numbers_text
+
+    if style == "json":
+        screen.json(json_text(advice.as_dict()))
+        return
+    rows = advice.as_dict()["placement"]
+    cells = [[row["rank"], row["node"], numbers_text(row["cpus"])] for row in rows]
+    screen.plain(csv_text(["rank", "node", "cpus"], cells))

@@ -219,8 +219,8 @@ def report(
     was missing there. Times are up to the last sign of life of each rank.
     """
     top = top if top is not None else DEFAULT_TOP if style == "table" else 0
-    _refuse(by, unfold=unfold, waiting=waiting, is_part=bool(callsites or ranks or time_ns))
     shape = Shape(by, not unfold, callsites, members, all_ranks, buckets, sort, reverse, top or None)
+    _refuse(shape, "sql" if show_sql else style, waiting=waiting, is_part=bool(callsites or ranks or time_ns))
     shape = _with_paths(shape, tree=style == "table", **of_paths)
     with _part_of(profile, at, between) as name, open_profile(name) as connection:
         if by == "region":
@@ -246,13 +246,17 @@ def _part_of(profile: str, at: float | None, between: tuple[float, float] | None
         yield name
 
 
-def _refuse(by: str, *, unfold: bool, waiting: bool, is_part: bool) -> None:
-    """Refuse options that contradict each other. is_part: rows are of some ranks or call sites."""
-    if unfold and by == "comm-size":
+def _refuse(shape: Shape, style: str, *, waiting: bool, is_part: bool) -> None:
+    """Refuse options that contradict each other or the format. is_part: rows are of some ranks or call sites."""
+    if shape.members and style == "csv":
+        raise click.UsageError(
+            "--members adds lines to a table, and rows to json: csv has one kind of rows only"
+        )
+    if not shape.fold and shape.by == "comm-size":
         raise click.UsageError(
             "--unfold shows each communicator, --by comm-size only their sizes: use one of them"
         )
-    if waiting and (by == "region" or is_part):
+    if waiting and (shape.by == "region" or is_part):
         raise click.UsageError(WAITING_OF_ALL)
 
 

@@ -176,6 +176,7 @@ def make(
     seed: int = mapper.SEED,
     pins: Mapping[int, int] | None = None,
     by: str = mapper.OWN,
+    is_selected: bool = False,
 ) -> Plan:
     """Return the advice for a communication matrix.
 
@@ -185,6 +186,8 @@ def make(
         Slot of each rank in the run.
     by : str
         Who searches: "commlens", "kahip" or "scotch".
+    is_selected : bool
+        Whether the matrix has some communicators of the profile only.
 
     Raises
     ------
@@ -198,9 +201,8 @@ def make(
         _of_ranks(matrix.all, ranks), ranks, float(machine.per_message[-1]), not machine.is_uniform
     )
     if not graph.total:
-        raise CommlensError(
-            f"nothing to place: this profile has no traffic between ranks of kind {matrix.kind}"
-        )
+        where = "the selected communicators have" if is_selected else "this profile has"
+        raise CommlensError(f"nothing to place: {where} no traffic between ranks of kind {matrix.kind}")
     grids = _grids(matrix, ranks)
     explained = [(grid, at) for grid, at in grids.values() if fits(graph, grid, at)]
     found = mapper.place(graph, machine, seed=seed, pins=pins, starts=[before], grids=explained, by=by)

@@ -17,6 +17,9 @@ NAMES = (
 OF_ALL_CODES = ("missing", "refused")
 """Questions about jobs whose code is unknown, because no profile of them was read."""
 
+OF_DATE = ("regressions",)
+"""Questions that use view asked: what changed at the date of --at."""
+
 VIEW = re.compile(r"^CREATE OR REPLACE TEMPORARY VIEW (\w+) AS$", re.MULTILINE)
 
 
