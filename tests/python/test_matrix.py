@@ -209,7 +209,10 @@ def test_both_ends_are_compared_pair_by_pair_on_each_communicator(tmp_path: Path
     build.send(0, 1, 5, 100, other)
     path = build.write(tmp_path / "equal.db")
     assert read(run, path)["ends"] == {"equal": 2, "left_out": 0, "differences": []}
-    assert "both ends   sent and received are equal in all 2 pairs\n" in run("matrix", path).stdout
+    assert (
+        "both ends   sent and received are equal in all 2 pairs of ranks, counted per communicator\n"
+        in run("matrix", path).stdout
+    )
     assert run("matrix", path, "--check").exit_code == 0
     build.tell_peer("sent", 1, 2, 3, 10)  # never received
     build.tell_peer("received", 3, 2, 1, 8, other)  # not known to be sent

@@ -10,8 +10,6 @@ import numpy as np
 
 from commlens.base.arrays import Flags, Ints, ints
 
-WHAT = ("bytes", "messages")
-
 
 @dataclass(frozen=True)
 class Pairs:

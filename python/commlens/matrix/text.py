@@ -125,11 +125,18 @@ def both_ends(facts: Facts) -> Iterator[tuple[str, str]]:
     left_out = (
         f"; {count_text(ends.left_out, 'pair')} not compared: counted in blocks" if ends.left_out else ""
     )
+    different = len(ends.differences)
+    # The heading counts a pair once that exchanges messages on several communicators.
+    apart = (
+        " of ranks, counted per communicator"
+        if ends.equal + different + ends.left_out != len(facts.pairs)
+        else ""
+    )
     if not ends.differences:
         if ends.equal:
             yield (
                 "both ends",
-                f"sent and received are equal in all {count_text(ends.equal, 'pair')}{left_out}",
+                f"sent and received are equal in all {count_text(ends.equal, 'pair')}{apart}{left_out}",
             )
         elif ends.left_out:
             yield (
@@ -137,10 +144,9 @@ def both_ends(facts: Facts) -> Iterator[tuple[str, str]]:
                 f"not compared: {count_text(ends.left_out, 'pair')} with an end that counts in blocks",
             )
         return
-    different = len(ends.differences)
     yield (
         "both ends",
-        f"sent and received are equal in {ends.equal:,} of {count_text(ends.equal + different, 'pair')}{left_out}",
+        f"sent and received are equal in {ends.equal:,} of {count_text(ends.equal + different, 'pair')}{apart}{left_out}",
     )
     for why, differences in ends.by_reason().items():
         examples = "; ".join(difference_text(difference) for difference in differences[:EXAMPLES])
