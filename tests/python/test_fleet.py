@@ -64,6 +64,13 @@ def test_the_command_lists_the_questions_that_there_are(years: dict[str, Path], 
         assert read_question(name).sql.startswith("CREATE OR REPLACE TEMPORARY VIEW ")
 
 
+def test_the_title_of_a_time_has_no_unit() -> None:
+    lines = [
+        line.plain.split() for line in drawn(("op", "call_ns"), [("MPI_Bcast", 57_000_000)], 20).lines(80)
+    ]
+    assert lines == [["op", "call"], ["MPI_Bcast", "57.0", "ms"]]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_each_question_has_an_answer_that_fits_80_columns_and_an_empty_one(
     name: str, years: dict[str, Path], tmp_path: Path, run: Run

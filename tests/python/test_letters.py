@@ -37,6 +37,14 @@ def test_each_procedure_that_mpisee_knows_has_its_letter() -> None:
     assert set(MPISEE_LETTERS) <= {*ours.values(), "u"}
 
 
+def test_one_known_member_is_a_rank_and_not_a_number_of_ranks(tmp_path: Path, run: Run) -> None:
+    """A communicator of two groups, of which the profile knows one."""
+    build = ProfileBuilder(ranks=4)
+    build.comm("i2.1", [2, 3], creator="MPI_Comm_dup", parent=1, kind="inter", remote_size=1, members="2")
+    drawn = run("comms", build.write(tmp_path / "p.db")).stdout
+    assert " rank 2, " in drawn and "ranks 2," not in drawn
+
+
 def test_the_tree_has_the_letters_in_every_form(tmp_path: Path, run: Run) -> None:
     build = ProfileBuilder(ranks=4)
     group = build.comm("g0.1", [0, 1], creator="MPI_Comm_split", parent=1)

@@ -287,6 +287,14 @@ def test_a_short_run_is_not_worth_trying(
     assert found["places"][0]["is_worth_trying"] == (says == "worth trying")
 
 
+def test_two_procedures_have_too_few_calls(run: Run, tmp_path: Path) -> None:
+    build = program(elapsed_ns=str(3 * MS))
+    for op in ("MPI_Allreduce", "MPI_Bcast"):
+        call(build, 1, op, 8, 9, MS)
+    lines = planned(run, build, tmp_path)[1]
+    assert " ".join(lines).startswith("nothing to try: MPI_Allreduce, MPI_Bcast have fewer than 10 calls")
+
+
 def test_the_algorithm_that_ran_is_named(run: Run, tmp_path: Path) -> None:
     """A ring of four ranks: in an allgather, each sends three blocks to the next."""
     build = program(inside="measured")

@@ -10,6 +10,7 @@ from statistics import median
 
 import numpy as np
 
+from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.compare.coefficients import (
     Coefficient,
@@ -142,7 +143,7 @@ class Correlation:
         if not self.can_claim:
             text = f"{n} runs cannot show a correlation with the run time; at least {runs_needed(1)} can"
             return text if needed == runs_needed(1) else f"{text}, and {needed} for one of {tested} rows"
-        text = f"{n} runs, {tested} rows tested"
+        text = f"{n} runs, {count_text(tested, 'row')} tested"
         return text if n >= needed else f"{text}; {needed} runs could find a single row"
 
 

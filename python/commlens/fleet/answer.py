@@ -74,13 +74,22 @@ def number_text(title: str, value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
 
 
+def heading(title: str) -> str:
+    """Return the heading of a column in a table, whose cells have units of their own.
+
+    >>> heading("call_ns"), heading("mpi_share")
+    ('call', 'mpi share')
+    """
+    return title.removesuffix("_ns").replace("_", " ")
+
+
 def drawn(titles: Sequence[str], rows: Sequence[Sequence[Any]], top: int) -> Table:
     """Return the table of an answer, with a line that counts the rows left out."""
     shown = rows[:top] if top else rows
     is_text = [any(isinstance(row[i], (str, datetime)) for row in rows) for i in range(len(titles))]
     # If space is short, the last columns go first; the first ones name the row.
     table = Table(
-        [Column(t.replace("_", " "), right=not is_text[i], wide=max(0, i - 2)) for i, t in enumerate(titles)]
+        [Column(heading(t), right=not is_text[i], wide=max(0, i - 2)) for i, t in enumerate(titles)]
     )
     for row in shown:
         table.add([cell_text(title, value) for title, value in zip(titles, row)])

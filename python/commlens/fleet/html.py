@@ -14,7 +14,7 @@ from urllib.parse import quote
 from commlens.base.counts import count_text
 from commlens.base.errors import CommlensError
 from commlens.base.escape import Target, escape
-from commlens.fleet.answer import ask, cell_text
+from commlens.fleet.answer import ask, cell_text, heading
 from commlens.fleet.engine import Engine
 from commlens.fleet.questions import OF_ALL_CODES, read_question
 
@@ -167,11 +167,11 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Any]], links: Sequence[
         is_link = i == next((name for name in names if name in shown and row[name]), -1)
         return f"<td{classes[i]}>{linked(text, address) if is_link else safe(text)}</td>"
 
-    heading = "".join(f"<th scope=col{classes[i]}>{safe(titles[i].replace('_', ' '))}</th>" for i in shown)
+    head = "".join(f"<th scope=col{classes[i]}>{safe(heading(titles[i]))}</th>" for i in shown)
     body = "\n".join(
         f"<tr>{''.join(cell(i, row, address) for i in shown)}</tr>" for row, address in zip(rows, links)
     )
-    return f"<table><thead><tr>{heading}</tr></thead><tbody>\n{body}\n</tbody></table>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
 def class_of(values: Sequence[Any]) -> str:

@@ -125,7 +125,7 @@ def draw(tree: Tree, top: int | None) -> Table:
         )
         members = row["members"] or ""
         is_short = 0 < len(members) <= MEMBERS_SHOWN and (row["size_max"] or 0) > 1
-        origin = [f"ranks {members}"] if is_short else []
+        origin = [f"{'rank' if members.isdigit() else 'ranks'} {members}"] if is_short else []
         origin += [line_origin(row, tree.labels)]
         text = ", ".join(part for part in origin if part)
         if text:

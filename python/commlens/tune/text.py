@@ -64,7 +64,8 @@ def nothing_text(plan: Plan) -> str:
     if large:
         names = ", ".join(sorted({place.row["operation"] for place in chosen or large}))
         if chosen:
-            return f"nothing to try: {names} has fewer than {LEAST_CALLS} calls per member of a communicator in a place"
+            have = "have" if "," in names else "has"
+            return f"nothing to try: {names} {have} fewer than {LEAST_CALLS} calls per member of a communicator in a place"
         return f"nothing to try: {library_text(plan)} has one algorithm only for {names}"
     waiting_ns = sum(place.waiting_ns or 0 for place in places)
     if time_ns and waiting_ns >= MOSTLY * time_ns:
