@@ -138,6 +138,8 @@ export interface Facts {
   readonly version: string;
   readonly is_summary: boolean;
   readonly slice_ns: number;
+  /** From when to when the ranks were counted. */
+  readonly extent: string;
   readonly run: Readonly<Record<string, Value>>;
   readonly head: [string, string][];
   readonly warnings: string[];

@@ -162,6 +162,21 @@ def test_a_click_restricts_every_view_and_a_link_shows_the_same(tab: Browser, sm
     assert tab.results()["operations"]["csv"].count("\n") == 10
 
 
+@pytest.mark.parametrize(
+    ("state", "extent"),
+    [("finalized", "from MPI_Init to MPI_Finalize"), ("SIGTERM", "from MPI_Init to the last sign of life")],
+)
+def test_the_time_of_the_run_ends_where_the_report_says(
+    tab: Browser, tmp_path: Path, run: Run, state: str, extent: str
+) -> None:
+    build = ProfileBuilder(ranks=2)
+    build.states.update({0: state, 1: state})
+    path = build.write(tmp_path / "p.db")
+    assert f" {extent}\n" in run("report", path).stdout
+    tab.open(written(path))
+    assert extent in tab.run("return document.querySelector('.tiles').textContent")
+
+
 def test_a_query_of_the_readers_own_is_answered_by_the_page(tab: Browser, small: Path) -> None:
     tab.open(
         written(small), "view=query&sql=SELECT%20rank%2C%20mpi_ns%20FROM%20rank%20WHERE%20rank%20%3C%203"

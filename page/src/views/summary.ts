@@ -25,7 +25,7 @@ function tiles(context: Context): HTMLElement {
   const balance = run.balance ?? null;
   const known = (column: string) => (balance === null ? null : wholeRun(context, column));
   return h("dl", { class: "tiles" },
-    tile("Time", time(run.elapsed_ns ?? null), "from MPI_Init to MPI_Finalize"),
+    tile("Time", time(run.elapsed_ns ?? null), context.profile.facts.extent),
     tile("In MPI", share(run.mpi_share ?? null), "of the time of all ranks"),
     tile("MPI calls", count(run.calls ?? null), `on ${count(run.ranks ?? null)} ranks`),
     tile("Parallel efficiency", share(known("parallel_efficiency")), "average time outside MPI / run time"),

@@ -182,6 +182,7 @@ def read_facts(
         "version": safe(run.meta.get("commlens_version", "")),
         "is_summary": meta.is_summary(connection),
         "slice_ns": meta.number(run.meta, "slice_ns"),
+        "extent": run.extent_text(),
         "run": {name: safe(value) for name, value in run.ranks.items()},
         "head": [(name, safe(text)) for name, text in run.head()],
         "warnings": [safe(text) for text in run.warnings()],
