@@ -137,7 +137,7 @@ def test_a_profile_without_samples_has_its_counters_read_no_further_time(small: 
             "a profile of summary detail (COMMLENS_DETAIL) has no samples of calls. Run",
         ),
         ("off", "COMMLENS_WAITING was 0 in this run. Run the program with"),
-        ("none", "The ranks exchanged no messages and made no blocking collectives on communicators"),
+        ("none", "No sampled calls: commlens samples messages, collectives and MPI_Win_fence"),
     ],
 )
 def test_without_samples_the_page_gives_the_reason_and_the_remedy(

@@ -129,7 +129,7 @@ def both_ends(facts: Facts) -> Iterator[tuple[str, str]]:
     # The heading counts a pair once that exchanges messages on several communicators.
     apart = (
         " of ranks, counted per communicator"
-        if ends.equal + different + ends.left_out != len(facts.pairs)
+        if ends.equal + different + ends.left_out > len(facts.pairs)
         else ""
     )
     if not ends.differences:

@@ -16,6 +16,7 @@ from commlens.page.pack import Packed, pack
 from commlens.profile import meta
 from commlens.waiting.text import (
     LEAST_WAITING,
+    SAMPLED_CALLS,
     interval_text,
     kind_of,
     last_text,
@@ -109,7 +110,7 @@ def why_nothing(connection: sqlite3.Connection) -> str:
     """Return why a profile has no samples."""
     if meta.option(connection, SAMPLING) == "0":
         return f"{SAMPLING} was 0 in this run. {REMEDY}"
-    return "The ranks exchanged no messages and made no blocking collectives on communicators of two or more ranks."
+    return f"No sampled calls: {SAMPLED_CALLS}."
 
 
 def read_waiting(connection: sqlite3.Connection, budget: int) -> Waiting:
