@@ -127,11 +127,10 @@ def both_ends(facts: Facts) -> Iterator[tuple[str, str]]:
     )
     different = len(ends.differences)
     # The heading counts a pair once that exchanges messages on several communicators.
-    apart = (
-        " of ranks, counted per communicator"
-        if ends.equal + different + ends.left_out > len(facts.pairs)
-        else ""
-    )
+    comms = {comm for comm, flow in facts.matrix.traffic if flow in ("sent", "received")}
+    counted = ends.equal + different + ends.left_out
+    is_apart = len(comms) > 1 and counted > len(facts.pairs)
+    apart = " of ranks, counted per communicator" if is_apart else ""
     if not ends.differences:
         if ends.equal:
             yield (
