@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterator
 from typing import cast
 
 import click
@@ -121,19 +122,28 @@ def option_row(option: click.Option) -> str:
     return f"| {names} | {meaning} |"
 
 
+def parts(text: str) -> Iterator[tuple[bool, list[str]]]:
+    r"""Yield the paragraphs of a help text, each as one line; one that begins with \b keeps its lines.
+
+    The first element tells whether it keeps them.
+    """
+    for part in inspect.cleandoc(text).split("\n\n"):  # before Python 3.13, a docstring keeps its indentation
+        if part.lstrip().startswith("\b"):
+            yield True, [line for line in part.split("\n") if line.strip("\b ")]
+        else:
+            yield False, [" ".join(part.split())]
+
+
 def paragraphs(text: str) -> str:
     r"""Return a help text in Markdown; a paragraph that begins with \b keeps its lines, as a block of code.
 
     >>> paragraphs("One\nparagraph.\n\n\b\na  table\nb  of two lines")
     'One paragraph.\n\n    a  table\n    b  of two lines'
     """
-    found = []
-    for part in inspect.cleandoc(text).split("\n\n"):  # before Python 3.13, a docstring keeps its indentation
-        if part.lstrip().startswith("\b"):
-            found.append("\n".join(f"    {line}" for line in part.split("\n") if line.strip("\b ")))
-        else:
-            found.append(" ".join(part.split()))
-    return "\n\n".join(found)
+    blocks = (
+        "\n".join(f"    {line}" for line in lines) if keeps else lines[0] for keeps, lines in parts(text)
+    )
+    return "\n\n".join(blocks)
 
 
 def section(name: str, command: click.Command) -> list[str]:

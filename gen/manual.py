@@ -6,7 +6,6 @@ Out: generated/man/*.1, *.5    for `man commlens`, `man commlens-report` and so 
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
 from typing import Any
@@ -75,12 +74,9 @@ def roff(text: str) -> str:
 def paragraphs(text: str) -> list[str]:
     r"""Return the paragraphs of a help text as lines of roff; one that begins with \b keeps its lines."""
     lines = []
-    for part in inspect.cleandoc(text).split("\n\n"):  # before Python 3.13, a docstring keeps its indentation
-        if part.lstrip().startswith("\b"):
-            kept = [line for line in part.split("\n") if line.strip("\b ")]
-            lines += [".PP", ".nf", *(roff(line) for line in kept), ".fi"]
-        else:
-            lines += [".PP", roff(" ".join(part.split()))]
+    for keeps, found in reference.parts(text):
+        kept = map(roff, found)
+        lines += [".PP", ".nf", *kept, ".fi"] if keeps else [".PP", *kept]
     return lines
 
 

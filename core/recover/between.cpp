@@ -40,18 +40,17 @@ bool is_empty(const CountedCell& cell) { return (cell.calls | cell.time | cell.b
 
 bool is_empty(const DatatypeSum& sum) { return (sum.calls | sum.time | sum.bytes_sent | sum.bytes_received) == 0; }
 
-// Of a key, all but the size.
-Key sizeless(Key key) { return key & ~(Key{0x7f} << 20); }
+Key without_size(Key key) { return make_key(comm_of_key(key), op_of_key(key), 0, region_of_key(key)); }
 
-// Moves the time of a call that was open from its cell without bytes to that in which the call was counted when it had
-// returned: of those that got a call since, the one that got most time.
+// Moves the time of a call that was open from its cell without bytes to the cell that counted the call when it
+// returned.  Of the cells that have more calls now, this is the one whose time has grown most.
 void move_open_call(Cells& before, const Cells& now, const arena::OpenCall& call) {
   const auto open = before.find({call.key, call.site});
   if (open == before.end()) return;
   const CountedCell* counted = nullptr;
   Ticks most = 0;
   for (const auto& [place, cell] : now) {
-    if (sizeless(cell.key) != sizeless(call.key) || without_datatypes(cell.site) != call.site) continue;
+    if (without_size(cell.key) != call.key || without_datatypes(cell.site) != call.site) continue;
     const auto earlier = before.find(place);
     const bool was_there = earlier != before.end();
     if (cell.calls <= (was_there ? earlier->second.calls : 0)) continue;

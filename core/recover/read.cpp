@@ -332,24 +332,24 @@ void Reader::take_threads(const Segments& segments) {
                 entries.end());
 }
 
-// Returns the slices of a thread.  The time of the call and of the region in which it was at the end is divided among
-// the slices behind its current one, as the thread itself would have done.
+// Returns the slices of a thread.  Divides the time of the call and of the region that were in progress at the end
+// among the slices after the current one, as the thread itself does when they end.
 SliceLogContent Reader::take_slices(const Segments& segments, const Blocks& blocks, std::uint32_t number,
                                     const SliceLog& log) {
   const Ticks last = is_paused(pause_changes_) ? held_ + paused_before_ : last_seen_;
   const Ticks end = last > job_.started ? last - job_.started : 0;
   std::map<Key, SliceEntry>& totals = totals_[number];
   const RunningRegion& region = running_[number];
-  Ticks behind = std::min(behind_current(log, end), region.time);
-  if (behind != 0) {
+  Ticks after = std::min(after_current(log, end), region.time);
+  if (after != 0) {
     Ticks& all = totals[region.key].time;
-    behind = std::min(behind, all);
-    all -= behind;
+    after = std::min(after, all);
+    all -= after;
   }
   SliceLogContent sliced = slices_of(segments, blocks, totals, log, is_damaged_);
   cover(sliced, end);
   if ((log.slot & slices_ended) != 0) return sliced;
-  if (behind != 0) spread(sliced, region.key, behind, end);
+  if (after != 0) spread(sliced, region.key, after, end);
   for (const OpenCall& call : open_calls_) {
     if (call.thread == number) spread(sliced, slice_key(call.key), call.time, end);
   }

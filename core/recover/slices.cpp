@@ -53,7 +53,7 @@ SliceLogContent slices_of(const Segments& segments, const Blocks& blocks, const 
   return sliced;
 }
 
-Ticks behind_current(const SliceLog& log, Ticks end) {
+Ticks after_current(const SliceLog& log, Ticks end) {
   const Ticks width = is_slice_width(log.width) ? log.width : first_slice_width;
   const std::uint64_t slot = std::min<std::uint64_t>(log.slot, max_slices - 1);
   const Ticks next = (slot + 1) * width;

@@ -22,13 +22,13 @@ bool is_slice_width(Ticks width);
 SliceLogContent slices_of(const Segments& segments, const Blocks& blocks, const std::map<Key, SliceEntry>& totals,
                           const SliceLog& log, bool& is_damaged);
 
-// Returns how much of a run that ends at `end` lies behind the current slice of `log`.  Times are since MPI_Init.
-Ticks behind_current(const SliceLog& log, Ticks end);
+// Returns how much of a run that ends at `end` is after the current slice of `log`.  Times are since MPI_Init.
+Ticks after_current(const SliceLog& log, Ticks end);
 
 // Doubles the width of the slices until they cover the run.
 void cover(SliceLogContent& sliced, Ticks end);
 
-// Divides `time`, which ends at `end`, among the slices in which it was.
+// Divides the `time` before `end` among the slices that it covers.
 void spread(SliceLogContent& sliced, Key key, Ticks time, Ticks end);
 
 }  // namespace commlens::arena

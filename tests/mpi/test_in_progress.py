@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long call and a long region that have not ended are divided among the slices in which they were, and counted once."""
+"""The time of a long call or region that has not ended is divided among the slices that it covers, and counted once."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_a_rank_is_judged_by_the_calls_of_its_own_communicator(often: int, kind:
 
 
 def test_a_communicator_without_such_a_rank_leaves_the_pattern_to_the_others() -> None:
-    """Pairs: of two, one rank is always last; in the third, either rank in half of the calls."""
+    """In two of three pairs one rank is always last; in the third, each rank is last in half of the calls."""
     last, pair = {0: 40, 2: 40, 4: 20, 5: 20}, dict.fromkeys(range(6), even(40, 2))
     assert pattern_of(last, pair, {}, dict.fromkeys(range(6), 0.0), 1.0).kind == "varies"
     # Of two communicators of the same ranks, rank 2 is the last one in both.

@@ -57,7 +57,8 @@ def ranks(
     Shows for each rank the time from MPI_Init to MPI_Finalize, the time in MPI and its share, the time outside MPI,
     the calls, the bytes sent and received, and the node. The busiest of the selected ranks has the most time outside
     MPI, the idlest the least. The time outside MPI is unknown (-) for a rank with several threads that call MPI:
-    their times overlap. It is also unknown for a rank that left no time of death; then no rank is marked. The last column also shows how a rank ended if it did not reach MPI_Finalize. If there is
+    their times overlap. It is also unknown for a rank that left no time of death; then no rank is marked. The last
+    column also shows how a rank ended if it did not reach MPI_Finalize. If there is
     room and the profile has them, CPU time is the CPU time of the process, and preempted is how often the kernel gave
     its CPU to other work.
     """

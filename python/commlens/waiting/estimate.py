@@ -149,7 +149,8 @@ class Pattern:
     Attributes
     ----------
     kind : str
-        same: one rank, far more often than by chance. each: one rank in each communicator, in nearly all calls. node: one node. order: the ranks arrive in the order of
+        same: one rank, far more often than by chance. each: one rank in each communicator, in nearly all calls.
+        node: one node. order: the ranks arrive in the order of
         their numbers, or in the opposite one. rotates: no rank more often than by chance. varies: several ranks.
         chain: ranks wait for each other in turn, but one waits far less than others wait for it. few: too few samples.
     rank : int
@@ -171,7 +172,7 @@ class Pattern:
 
 
 class Chance(NamedTuple):
-    """How often something occurs by chance in some calls: mean and variance, as those of a binomial distribution."""
+    """Mean and variance of how often something occurs by chance in a number of calls, by the binomial distribution."""
 
     mean: float
     variance: float
