@@ -155,5 +155,5 @@ def pack(target: Path) -> None:
                 archive.add(path, arcname=name_in_archive(path), recursive=False)
         add(archive, "peers/mpi.tar", inner.getvalue())
         add(archive, "peers/start", START.encode(), 0o755)
-        add(archive, "peers/build/peers/commit", " ".join(stamp().values()).encode())
+        add(archive, "peers/build/peers/commit", stamp()["commit"].encode())
     print(f"{target}: {target.stat().st_size / 1e6:.0f} MB")

@@ -123,7 +123,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--size",
         choices=("usual", "mixed", "quick", "small"),
         default="usual",
-        help="of the programs of part overhead: seconds, seconds for applications only, a quarter of that, milliseconds (default: %(default)s)",
+        help="of the programs of part overhead: seconds, seconds for applications on two ranks only, a quarter of that, milliseconds (default: %(default)s)",
     )
     parser.add_argument("--with", dest="names", help="configurations whose cost is measured (default: all)")
     add_actions(parser)

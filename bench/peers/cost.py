@@ -53,6 +53,8 @@ QUICK: dict[str, tuple[int, ...]] = {
     "rows_columns": (150_000,),
 }
 """Arguments for a quarter of the usual time, or less where a tool that unwinds the stack needs many times that."""
+FEW_RANKS = 2
+"""Up to so many ranks, size "mixed" runs the usual applications."""
 COMMS_OF_FINALIZE = (1, 100, 1000)
 RANKS_OF_FINALIZE = (2, 4, 16, 32)
 COMMS_OF_CALLS = {"openmpi": (1, 64, 4096), "mpich": (1, 64, 2000)}
@@ -341,15 +343,16 @@ def setups_of_overhead(
 ) -> list[Setup]:
     """Return the applications that are there, and the programs, of part "overhead".
 
-    size : "usual" for one or two seconds, "quick" for a quarter of that, "mixed" for the usual applications and the quick
-        programs, "small" for milliseconds
+    size : "usual" for one or two seconds, "quick" for a quarter of that, "small" for milliseconds; "mixed" for the usual
+        applications on FEW_RANKS, and everything else quick: ranks that share cores take many times as long
     counts : of hosts; on several only applications run, because the programs call MPI so often that they take minutes
     """
 
-    def arguments(name: str) -> tuple[int | str, ...]:
+    def arguments(name: str, n: int) -> tuple[int | str, ...]:
         if name in applications.BY_NAME:
             application = applications.BY_NAME[name]
-            return (application.size("usual" if size == "mixed" else size), application.unit)
+            is_usual = size == "mixed" and n <= FEW_RANKS
+            return (application.size("usual" if is_usual else size), application.unit)
         program = PROGRAMS[name]
         if size in ("quick", "mixed"):
             return QUICK[name]
@@ -359,7 +362,7 @@ def setups_of_overhead(
         return name not in applications.BY_NAME or applications.BY_NAME[name].executable(mpi) is not None
 
     return [
-        Setup(mpi, n, name, arguments(name), count)
+        Setup(mpi, n, name, arguments(name, n), count)
         for n in ranks
         for count in counts
         for name in (*applications.BY_NAME, *PROGRAMS_OF_OVERHEAD)

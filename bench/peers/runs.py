@@ -53,12 +53,16 @@ def present(mpi: str, *, cost: bool = False, counts: bool = False) -> list[Confi
     ]
 
 
+def library(mpi: str) -> Path:
+    """Return the commlens library of this tree for an MPI library."""
+    return places.ROOT / "build" / "release" / "lib" / mpi / "libcommlens.so"
+
+
 def version(configuration: Configuration, mpi: str) -> str:
     """Return what a measurement with this configuration depends on."""
     settings = "".join(f"{name}={value};" for name, value in configuration.variables.items())
     if configuration.peer == COMMLENS:
-        library = places.ROOT / "build" / "release" / "lib" / mpi / "libcommlens.so"
-        return f"{digest(library)} {settings}"
+        return f"{digest(library(mpi))} {settings}"
     return f"{BY_NAME[configuration.peer].commit[:12]} {settings}"
 
 

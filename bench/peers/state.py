@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of which commit and date the results of each part are, and whether all are of one."""
+"""Of which library, commit and date the results of each part are, and whether all are of one library."""
 
 from __future__ import annotations
 
@@ -9,18 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.peers import places
-from bench.peers.results import Record, Store, of_one_version
-from bench.peers.tools import COMMLENS
+from bench.peers import places, runs
+from bench.peers.results import Record, Store, digest, of_one_version
+from bench.peers.tools import COMMLENS, MPIS
 
 NAMED = places.HOME / "commit"
-"""In a bundle: the commit and the commit of the library, a line each."""
-OF_LIBRARY = (
-    *("core", "spec", "gen", "third_party", "cmake", "CMakeLists.txt", "CMakePresets.json", "VERSION"),
-    *(f":(exclude)core/{room}" for room in ("recover", "history")),
-    *(f":(exclude)gen/{name}.py" for name in ("commands", "completion", "manual")),
-)
-"""What the measured library is built from. Two rooms are of commlens-arena alone, three generators write documentation."""
+"""In a bundle: the commit."""
 UNKNOWN = "unknown"
 
 
@@ -32,18 +26,38 @@ def git(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def stamp() -> dict[str, str]:
-    """Return the commit of this tree, and the newest commit that changed the library.
+    """Return the commit of this tree.
 
     Beside docs/, where the page changes, the tree must be as committed, or its commit says "dirty".
     """
     if NAMED.exists() and not (places.ROOT / ".git").exists():
-        commit, library = NAMED.read_text(encoding="ascii").split()
-        return {"commit": commit, "library": library}
+        return {"commit": NAMED.read_text(encoding="ascii").strip()}
     commit = git("describe", "--always").stdout.strip()
     is_changed = git("diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs").returncode == 1
-    library = git("log", "-1", "--format=%h", "--", *OF_LIBRARY).stdout.strip()
-    is_other = git("diff", "--quiet", "HEAD", "--", *OF_LIBRARY).returncode == 1
-    return {"commit": commit + "-dirty" * is_changed, "library": library + "-dirty" * is_other}
+    return {"commit": commit + "-dirty" * is_changed}
+
+
+Libraries = frozenset[tuple[str, str]]
+"""MPI libraries and the checksums of the commlens libraries that were measured with them."""
+
+
+def built() -> Libraries:
+    """Return the libraries that this tree has built."""
+    return frozenset((mpi, digest(runs.library(mpi))) for mpi in MPIS)
+
+
+def checksum(version: str) -> str:
+    """Return the checksum of the commlens library in the version of a result, which begins with it."""
+    return version.partition(" ")[0]
+
+
+def is_one(libraries: Libraries) -> bool:
+    """Return whether there is one library for each MPI library.
+
+    >>> is_one(frozenset({("mpich", "1"), ("openmpi", "2")})), is_one(frozenset({("mpich", "1"), ("mpich", "2")}))
+    (True, False)
+    """
+    return len({mpi for mpi, _ in libraries}) == len(libraries)
 
 
 @dataclass(frozen=True)
@@ -55,8 +69,8 @@ class State:
     part : str
     commits : str
         With commas, the one with most results first.
-    libraries : frozenset of str
-        Commits of the library.
+    libraries : frozenset of pairs of str
+        MPI library, and the checksum of the commlens library.
     dates : str
         First and last day.
     results : str
@@ -67,7 +81,7 @@ class State:
 
     part: str
     commits: str
-    libraries: frozenset[str]
+    libraries: Libraries
     dates: str
     results: str
     last: int
@@ -112,7 +126,7 @@ def state_of(part: str) -> State | None:
     return State(
         part,
         ", ".join(name for name, _ in commits.most_common()),
-        frozenset(record.get("library", before) for record in records),
+        frozenset((record["key"][0], checksum(record["version"])) for record in records),
         " to ".join(dict.fromkeys((min(days), max(days)))),
         rounds_of(records),
         max(record["at"] for record in records),
@@ -124,23 +138,32 @@ def states(parts: Sequence[str]) -> list[State]:
     return [state for part in parts if (state := state_of(part)) is not None]
 
 
-def others(found: Sequence[State], library: str) -> list[str]:
-    """Return the parts with results of another commit of the library."""
-    return [state.part for state in found if state.libraries != {library}]
+def others(found: Sequence[State], libraries: Libraries) -> list[str]:
+    """Return the parts with results of other libraries than these."""
+    return [state.part for state in found if not state.libraries <= libraries]
+
+
+def named(libraries: Libraries) -> str:
+    """Return MPI libraries and checksums as the page shows them.
+
+    >>> named(frozenset({("openmpi", "2"), ("mpich", "1")}))
+    'MPICH `1`, Open MPI `2`'
+    """
+    return ", ".join(f"{MPIS[mpi]} `{digits}`" for mpi, digits in sorted(libraries))
 
 
 def text(parts: Sequence[str]) -> list[str]:
     """Return the states as lines for the terminal, with what to do about parts of other commits."""
-    now = stamp()
+    now = built()
     found = states(parts)
+    stale = others(found, now)
     lines = [
         f"{state.part:12} {state.commits:20} {state.dates:24} {state.results}"
-        + ("" if state.libraries == {now["library"]} else "   of another library")
+        + ("   of another library" if state.part in stale else "")
         for state in found
     ]
     lines += [f"{part:12} not measured" for part in parts if part not in {state.part for state in found}]
-    lines.append(f"this tree is {now['commit']}, its library of {now['library']}")
-    stale = others(found, now["library"])
+    lines.append(f"this tree is {stamp()['commit']}")
     if stale:
         lines.append(f"to measure them with this library: make peers AGAIN={','.join(stale)}")
     return lines
@@ -152,24 +175,21 @@ def head(parts: Sequence[str]) -> list[str]:
     if not found:
         return []
     rows = [
-        f"| {state.part} | {', '.join(sorted(state.libraries))} | {state.commits} | {state.dates} | {state.results} |"
+        f"| {state.part} | {named(state.libraries)} | {state.commits} | {state.dates} | {state.results} |"
         for state in found
     ]
     lines = [
-        "| part | library of commit | measured at commit | measured | results |",
+        "| part | sha256 of libcommlens.so begins with | measured at commit | measured | results |",
         "|---|---|---|---|---|",
         *rows,
         "",
     ]
     newest = max(found, key=lambda state: state.last)
-    libraries = frozenset().union(*(state.libraries for state in found))
-    if len(libraries) > 1:
-        stale = [
-            state.part for state in found if state.libraries != newest.libraries or len(state.libraries) > 1
-        ]
+    stale = [state.part for state in found if not is_one(state.libraries | newest.libraries)]
+    if stale:
         lines += [
-            f"**Not of one commit**: {', '.join(stale)} {'is' if len(stale) == 1 else 'are'} of another commit of the "
-            f"library than {newest.part}, which was measured last, or of several.",
+            f"**Not of one library**: {', '.join(stale)} {'is' if len(stale) == 1 else 'are'} of another commlens library "
+            f"than {newest.part}, which was measured last, or of several.",
             "",
         ]
     return lines

@@ -301,7 +301,7 @@ def rewrite(store: Store, record: dict[str, Any], **changes: Any) -> None:
 def cells(folder: Path) -> list[cost.Cell]:
     """Return the programs of two parts."""
     return [
-        *cost.cells_of(Store("overhead", stamp={"commit": "abc", "library": "aaa"}), SETUPS, folder),
+        *cost.cells_of(Store("overhead", stamp={"commit": "abc"}), SETUPS, folder),
         *cost.cells_of(Store("finalize"), SETUPS[:1], folder),
     ]
 
@@ -402,26 +402,25 @@ def test_rounds_of_other_versions_are_not_mixed() -> None:
 
 
 @pytest.mark.usefixtures("measured")
-def test_a_part_of_another_commit_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "stamp", lambda: {"commit": "def", "library": "bbb"})
+def test_a_part_of_another_library_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = frozenset({("openmpi", "new"), ("mpich", "other")})
+    monkeypatch.setattr(state, "built", lambda: now)
     cost.in_turns(cells(tmp_path)[:2], 1, Budget(None))
-    assert state.head(["overhead", "calls"])[2].startswith("| overhead | aaa | abc | ")
-    assert not any("Not of one commit" in line for line in state.head(["overhead", "calls"]))
+    assert state.head(["overhead", "calls"])[2].startswith("| overhead | Open MPI `commlens` | abc | ")
+    assert not any("Not of one library" in line for line in state.head(["overhead", "calls"]))
     said = "\n".join(state.text(["overhead", "calls"]))
     assert "of another library" in said
     assert "make peers AGAIN=overhead" in said
     assert "calls        not measured" in said
 
-    counts = Store("instructions", stamp={"commit": "def", "library": "bbb"})
-    counts.put(
-        ("openmpi", "mpiP"), "1", failure="", command="", counts=[]
-    )  # depends on no commit of this tree
+    counts = Store("instructions", stamp={"commit": "def"})
+    counts.put(("openmpi", "mpiP"), "1", failure="", command="", counts=[])  # depends on no library of ours
     assert state.state_of("instructions") is None
-    record = counts.put(("openmpi", "commlens"), "1", failure="", command="", counts=[])
+    record = counts.put(("openmpi", "commlens"), "new A=1;", failure="", command="", counts=[])
     rewrite(counts, record, at=record["at"] + 60)
     found = state.states(["overhead", "instructions"])
-    assert state.others(found, "bbb") == ["overhead"]
-    assert "**Not of one commit**: overhead is" in "\n".join(state.head(["overhead", "instructions"]))
+    assert state.others(found, now) == ["overhead"]
+    assert "**Not of one library**: overhead is" in "\n".join(state.head(["overhead", "instructions"]))
 
 
 # ---- the page ----

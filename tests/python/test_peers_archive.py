@@ -21,7 +21,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_another_machine_goes_on_with_the_archive_beside_the_page(tmp_path: Path) -> None:
     """And writes the same page from it; what else an archive has is left in it."""
-    store = Store(cost.CALLS, stamp={"commit": "abc", "library": "def"})
+    store = Store(cost.CALLS, stamp={"commit": "abc"})
     store.add_facts({"commit": "abc", "machine": "one"})
     store.put(("openmpi", "1"), "1", runs={"baseline": {"failure": "", "command": "", "ns": []}}, seconds=3)
     command.main(["--render", "--page", str(tmp_path / "one" / "page.md")])
@@ -40,7 +40,7 @@ def test_another_machine_goes_on_with_the_archive_beside_the_page(tmp_path: Path
     assert not (places.RESULTS.parent / "escaped.json").exists()
     pages = [(tmp_path / name / "page.md").read_text() for name in ("one", "two")]
     assert pages[0] == pages[1]
-    assert "| calls | def | abc |" in pages[0]
+    assert "| calls | Open MPI `1` | abc |" in pages[0]
     assert (tmp_path / "two" / places.ARCHIVE).read_bytes() == before
 
 
