@@ -40,7 +40,7 @@ def facts(mpis: Sequence[str], *, has_times: bool) -> dict[str, str]:
         "commit": state.stamp()["commit"],
         "date": f"{now:%Y-%m-%d}",
         "machine": machine().partition(", load")[0],
-        "MPI": ", ".join(mpi_version(mpi) for mpi in mpis),
+        "MPI": "; ".join(mpi_version(mpi) for mpi in mpis),
         **({"load at the beginning": f"{os.getloadavg()[0]:.1f}"} if has_times else {}),
     }
 
