@@ -55,6 +55,11 @@ REASONS: Mapping[tuple[str, str], str] = {
     (HOOK, "Caliper messages"): OWN_FILES,
     (HOOK, "IPM"): NO_AGREEMENT,
     (HOOK, "mpiP"): NO_AGREEMENT,
+    (
+        HOOK,
+        "mpisee",
+    ): "It does not find out who waited for whom, for which rank 0 compares the samples of all messages "
+    "(row split of table overhead).",
 }
 """By column and tool: what the tool does less, which its documentation or its output shows."""
 UNKNOWN = "**not known**"
