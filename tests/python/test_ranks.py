@@ -14,6 +14,7 @@ import pytest
 from build_profile import EMPTY, ProfileBuilder
 from conftest import MS, Run, Steps, small_builder
 from summarise import summarised
+from test_page_data import page_of
 
 from commlens.reports.ranks import SILENT, UNKNOWN
 
@@ -91,6 +92,8 @@ def test_regions_of_a_rank_without_a_time_of_death_have_no_efficiencies(tmp_path
     assert efficiencies() == [None, None, None]
     assert "load balance is not known" in run("regions", path).stdout
     assert efficiencies("--rank", "0,2-3") == pytest.approx([2.2 / 3, 2.2 / 2.7, 0.9])
+    of_page = page_of(path)[0]["sheets"]["regions"]["columns"]
+    assert [of_page[column] for column in columns] == [[None], [None], [None]]
 
 
 def test_the_guide_shows_what_is_printed() -> None:

@@ -27,6 +27,13 @@ from commlens.render.units import share_text
 from commlens.reports.coverage import statement as coverage_sql
 from commlens.reports.run import read_run
 from commlens.reports.settings import SETTINGS_SQL
+from commlens.reports.silent import SILENT_RANKS_SQL
+
+# Unknown in a region that a rank without a time of death entered.
+EFFICIENCIES = ",\n       ".join(
+    f"CASE WHEN silent.region IS NULL THEN region_total.{name} END AS {name}"
+    for name in ("load_balance", "communication_efficiency", "parallel_efficiency")
+)
 
 SHEETS: dict[str, tuple[str, str]] = {
     "ranks": (
@@ -53,13 +60,16 @@ SELECT family.family, family.name, family.user_name, family.kind, family.communi
     "flows": ("flow", "SELECT id, name FROM flow ORDER BY id"),
     "regions": (
         "region_time",
-        """\
+        f"""\
 SELECT region_path.region, region.parent, region.name, region_path.path, region.kind, region_total.ranks,
        region_total.calls, region_total.time_ns, region_total.exclusive_ns, region_total.mpi_ns,
-       region_total.rank_min_ns, region_total.rank_max_ns, region_total.load_balance,
-       region_total.communication_efficiency, region_total.parallel_efficiency
+       region_total.rank_min_ns, region_total.rank_max_ns,
+       {EFFICIENCIES}
   FROM region_path JOIN region ON region.id = region_path.region
-       LEFT JOIN region_total ON region_total.region = region_path.region ORDER BY region_path.region""",
+       LEFT JOIN region_total ON region_total.region = region_path.region
+       LEFT JOIN (SELECT DISTINCT region FROM region_rank WHERE rank IN ({SILENT_RANKS_SQL})) AS silent
+         ON silent.region = region_path.region
+ ORDER BY region_path.region""",
     ),
     "loops": (
         "loop_bin",
