@@ -32,6 +32,10 @@ NO_AGREEMENT = "It has no communicators, on which the ranks would have to agree.
 NO_COMMS = "It has no communicators."
 OWN_FILES = "Each rank writes a file of its own; nothing is put together."
 FEWER_TABLES = "It has neither call sites nor pairs of ranks nor slices of time."
+NO_WAITING = (
+    "It does not find out who waited for whom, for which rank 0 compares the samples of all messages "
+    "(row split of table overhead)."
+)
 REASONS: Mapping[tuple[str, str], str] = {
     (NS, "mpiP -k 0"): NO_COMMS,
     (NS, "IPM"): NO_COMMS,
@@ -55,11 +59,7 @@ REASONS: Mapping[tuple[str, str], str] = {
     (HOOK, "Caliper messages"): OWN_FILES,
     (HOOK, "IPM"): NO_AGREEMENT,
     (HOOK, "mpiP"): NO_AGREEMENT,
-    (
-        HOOK,
-        "mpisee",
-    ): "It does not find out who waited for whom, for which rank 0 compares the samples of all messages "
-    "(row split of table overhead).",
+    (HOOK, "mpisee"): NO_WAITING,
 }
 """By column and tool: what the tool does less, which its documentation or its output shows."""
 UNKNOWN = "**not known**"

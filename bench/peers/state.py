@@ -153,7 +153,7 @@ def named(libraries: Libraries) -> str:
 
 
 def text(parts: Sequence[str]) -> list[str]:
-    """Return the states as lines for the terminal, with what to do about parts of other commits."""
+    """Return the states as lines for the terminal, with what to do about parts of other libraries."""
     now = built()
     found = states(parts)
     stale = others(found, now)
@@ -170,7 +170,7 @@ def text(parts: Sequence[str]) -> list[str]:
 
 
 def head(parts: Sequence[str]) -> list[str]:
-    """Return the states as a table of the page, with a warning if they are of several commits."""
+    """Return the states as a table of the page, with a warning if they are of several libraries."""
     found = states(parts)
     if not found:
         return []
