@@ -23,7 +23,7 @@ from pathlib import Path
 from bench.apps import PROGRAMS
 from bench.apps import build as build_app
 from bench.peers import applications, cost, places, runs
-from bench.peers.state import stamp
+from bench.peers.state import commit
 from bench.peers.tools import MPIS
 
 FIRST = ("openmpi-bin", "libopenmpi3", "mpich", "libsqlite3-0", "libunwind8", "libgfortran5")
@@ -155,5 +155,5 @@ def pack(target: Path) -> None:
                 archive.add(path, arcname=name_in_archive(path), recursive=False)
         add(archive, "peers/mpi.tar", inner.getvalue())
         add(archive, "peers/start", START.encode(), 0o755)
-        add(archive, "peers/build/peers/commit", stamp()["commit"].encode())
+        add(archive, "peers/build/peers/commit", commit().encode())
     print(f"{target}: {target.stat().st_size / 1e6:.0f} MB")

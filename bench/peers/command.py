@@ -37,7 +37,7 @@ def facts(mpis: Sequence[str], *, has_times: bool) -> dict[str, str]:
     """Return what the page states of how a part is measured."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return {
-        "commit": state.stamp()["commit"],
+        "commit": state.commit(),
         "date": f"{now:%Y-%m-%d}",
         "machine": machine().partition(", load")[0],
         "MPI": "; ".join(mpi_version(mpi) for mpi in mpis),
@@ -123,7 +123,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--size",
         choices=("usual", "mixed", "quick", "small"),
         default="usual",
-        help="of the programs of part overhead: seconds, seconds for applications on two ranks only, a quarter of that, milliseconds (default: %(default)s)",
+        help="of the programs of part overhead. usual: they take seconds; quick: a quarter of that; mixed: usual for applications on two "
+        "ranks, and quick for all others; small: milliseconds (default: %(default)s)",
     )
     parser.add_argument("--with", dest="names", help="configurations whose cost is measured (default: all)")
     add_actions(parser)
@@ -153,7 +154,7 @@ def cells_of(given: argparse.Namespace, part: str, store: Store, scratch: Path) 
 
 def measure(given: argparse.Namespace, part: str, budget: Budget, scratch: Path) -> None:
     """Measure a part that has no times."""
-    store = Store(part, stamp=state.stamp())
+    store = Store(part, commit=state.commit())
     store.add_facts(facts(given.mpi, has_times=False))
     if part == correct.PART:
         correct.measure(store, given.mpi, range(1, given.seeds + 1), budget, scratch)
@@ -170,7 +171,7 @@ def timed_cells(given: argparse.Namespace, scratch: Path, *, is_begin: bool) -> 
     """
     cells = []
     for part in (part for part in given.parts if part in TIMED):  # the first one has priority
-        store = Store(part, stamp=state.stamp())
+        store = Store(part, commit=state.commit())
         found = cells_of(given, part, store, scratch / part)
         if is_begin and found:
             store.add_facts(facts(given.mpi, has_times=True))

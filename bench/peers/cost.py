@@ -54,7 +54,7 @@ QUICK: dict[str, tuple[int, ...]] = {
 }
 """Arguments for a quarter of the usual time, or less where a tool that unwinds the stack needs many times that."""
 FEW_RANKS = 2
-"""Up to so many ranks, size "mixed" runs the usual applications."""
+"""Size "mixed" runs the usual applications on up to this many ranks."""
 COMMS_OF_FINALIZE = (1, 100, 1000)
 RANKS_OF_FINALIZE = (2, 4, 16, 32)
 COMMS_OF_CALLS = {"openmpi": (1, 64, 4096), "mpich": (1, 64, 2000)}

@@ -33,7 +33,7 @@ NO_COMMS = "It has no communicators."
 OWN_FILES = "Each rank writes a file of its own; nothing is put together."
 FEWER_TABLES = "It has neither call sites nor pairs of ranks nor slices of time."
 NO_WAITING = (
-    "It does not find out who waited for whom, for which rank 0 compares the samples of all messages "
+    "It does not find out which rank waited for which. With commlens, rank 0 does so from the samples of all messages "
     "(row split of table overhead)."
 )
 REASONS: Mapping[tuple[str, str], str] = {

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,13 @@ ENOUGH = 6
 class Store:
     """The results of one part."""
 
-    def __init__(self, part: str, folder: Path | None = None, stamp: Mapping[str, str] | None = None) -> None:
+    def __init__(self, part: str, folder: Path | None = None, commit: str = "") -> None:
         """Read what is there.
 
-        stamp : further fields of new results, such as the commit
+        commit : of the tree, which new results get
         """
         self.part = part
-        self.stamp = dict(stamp or {})
+        self.commit = commit
         self.path = (folder or places.RESULTS) / f"{part}.jsonl"
         self.records: dict[tuple[str, ...], Record] = {}
         if self.path.exists():
@@ -62,7 +62,7 @@ class Store:
             "key": list(key),
             "version": version,
             "at": int(time.time()),
-            **self.stamp,
+            **({"commit": self.commit} if self.commit else {}),
             **fields,
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)

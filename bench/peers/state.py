@@ -25,16 +25,16 @@ def git(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def stamp() -> dict[str, str]:
+def commit() -> str:
     """Return the commit of this tree.
 
     Beside docs/, where the page changes, the tree must be as committed, or its commit says "dirty".
     """
     if NAMED.exists() and not (places.ROOT / ".git").exists():
-        return {"commit": NAMED.read_text(encoding="ascii").strip()}
-    commit = git("describe", "--always").stdout.strip()
+        return NAMED.read_text(encoding="ascii").strip()
+    described = git("describe", "--always").stdout.strip()
     is_changed = git("diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs").returncode == 1
-    return {"commit": commit + "-dirty" * is_changed}
+    return described + "-dirty" * is_changed
 
 
 Libraries = frozenset[tuple[str, str]]
@@ -163,7 +163,7 @@ def text(parts: Sequence[str]) -> list[str]:
         for state in found
     ]
     lines += [f"{part:12} not measured" for part in parts if part not in {state.part for state in found}]
-    lines.append(f"this tree is {stamp()['commit']}")
+    lines.append(f"this tree is {commit()}")
     if stale:
         lines.append(f"to measure them with this library: make peers AGAIN={','.join(stale)}")
     return lines

@@ -301,7 +301,7 @@ def rewrite(store: Store, record: dict[str, Any], **changes: Any) -> None:
 def cells(folder: Path) -> list[cost.Cell]:
     """Return the programs of two parts."""
     return [
-        *cost.cells_of(Store("overhead", stamp={"commit": "abc"}), SETUPS, folder),
+        *cost.cells_of(Store("overhead", commit="abc"), SETUPS, folder),
         *cost.cells_of(Store("finalize"), SETUPS[:1], folder),
     ]
 
@@ -413,7 +413,7 @@ def test_a_part_of_another_library_is_told(tmp_path: Path, monkeypatch: pytest.M
     assert "make peers AGAIN=overhead" in said
     assert "calls        not measured" in said
 
-    counts = Store("instructions", stamp={"commit": "def"})
+    counts = Store("instructions", commit="def")
     counts.put(("openmpi", "mpiP"), "1", failure="", command="", counts=[])  # depends on no library of ours
     assert state.state_of("instructions") is None
     record = counts.put(("openmpi", "commlens"), "new A=1;", failure="", command="", counts=[])

@@ -21,7 +21,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_another_machine_goes_on_with_the_archive_beside_the_page(tmp_path: Path) -> None:
     """And writes the same page from it; what else an archive has is left in it."""
-    store = Store(cost.CALLS, stamp={"commit": "abc"})
+    store = Store(cost.CALLS, commit="abc")
     store.add_facts({"commit": "abc", "machine": "one"})
     store.put(("openmpi", "1"), "1", runs={"baseline": {"failure": "", "command": "", "ns": []}}, seconds=3)
     command.main(["--render", "--page", str(tmp_path / "one" / "page.md")])

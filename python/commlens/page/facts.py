@@ -29,7 +29,7 @@ from commlens.reports.run import read_run
 from commlens.reports.settings import SETTINGS_SQL
 from commlens.reports.silent import SILENT_RANKS_SQL
 
-# Unknown in a region that a rank without a time of death entered.
+# NULL for a region that a rank without a time of death has entered.
 EFFICIENCIES = ",\n       ".join(
     f"CASE WHEN silent.region IS NULL THEN region_total.{name} END AS {name}"
     for name in ("load_balance", "communication_efficiency", "parallel_efficiency")
