@@ -11,7 +11,7 @@ struct FindingRule {
 
 // clang-format off
 inline constexpr FindingRule finding_rules[] = {
-    {R"~({who} {late_ns:time} outside MPI, {others} only {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}])~",
+    {R"~({who} {late_ns:time} outside MPI, {others} only {other_ns:time}{averaged}{place}[ at {site}][; the difference arises in region {work_region}])~",
      R"~(WITH outside_mpi AS (
        SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
      whole AS (
@@ -52,7 +52,7 @@ inline constexpr FindingRule finding_rules[] = {
      work AS (
        SELECT region_path.path AS work_region FROM per_region JOIN region_path ON region_path.region = per_region.region
         WHERE more >= 0.5 * difference ORDER BY more DESC LIMIT 1)
-SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator, work_region,
+SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, waiting AS waiting_ns, op, communicator, work_region,
        NULLIF(named.callsite, 0) AS site,
        CASE WHEN late = 1 THEN 'rank ' || first || ' spends'
             -- all ranks of one node, and no other rank
@@ -63,6 +63,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
                            ELSE late || ' ranks, such as rank ' || first || ',' END || ' spend' END AS who,
        CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
                    ELSE 'the others' END AS others,
+       CASE WHEN others = 1 AND late = 1 THEN '' ELSE ' on average' END AS averaged,
        COALESCE('; ' || CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
                                            || ' waits for '
                                     ELSE 'the others wait for ' END
@@ -91,18 +92,26 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
               AVG(rank) AS x, AVG(t) AS y, AVG(1.0 * rank * rank) AS xx, AVG(1.0 * t * t) AS yy, AVG(1.0 * rank * t) AS xy
          FROM place GROUP BY op, comm, callsite HAVING COUNT(*) >= 3),
      line AS (
-       SELECT op, comm, callsite, members, first, last, xy >= x * y AS rises,
+       SELECT op, comm, callsite, members, xy >= x * y AS rises,
+              CASE WHEN xy >= x * y THEN first ELSE last END AS first, CASE WHEN xy >= x * y THEN last ELSE first END AS last,
               ABS(xy - x * y) / (xx - x * x) * (last - first) / (members - 1) AS step_ns,
+              y - ABS(xy - x * y) / (xx - x * x) * CASE WHEN xy >= x * y THEN x - first ELSE last - x END AS least_ns,
               (xy - x * y) * (xy - x * y) / ((xx - x * x) * (yy - y * y)) AS fit
-         FROM sums WHERE xx > x * x AND yy > y * y)
+         FROM sums WHERE xx > x * x AND yy > y * y),
+     -- the rank before the first one that waits: it begins the chain, and waits for nobody
+     chain AS (
+       SELECT line.*, before.rank AS beginner
+         FROM line LEFT JOIN rank AS before
+              ON before.rank = first + CASE WHEN rises THEN -1 ELSE 1 END
+             AND ABS(last - first) = members - 1 AND 2 * least_ns >= step_ns)
 SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside_ns, ranks,
-       ROUND(average * ranks / elapsed, 1) AS busy, op.name AS op, NULLIF(line.callsite, 0) AS site,
-       CASE WHEN rises THEN first ELSE last END AS first, CASE WHEN rises THEN last ELSE first END AS last
-  FROM run CROSS JOIN line JOIN op ON op.id = line.op
+       ROUND(average * ranks / elapsed, 1) AS busy, op.name AS op, NULLIF(chain.callsite, 0) AS site,
+       COALESCE(beginner, first) AS first, last
+  FROM run CROSS JOIN chain JOIN op ON op.id = chain.op
  WHERE fit >= 0.9 AND step_ns BETWEEN 0.5 * average AND 1.5 * average
    AND step_ns * members >= 0.5 * (elapsed - average)
  ORDER BY members DESC, fit DESC LIMIT 1)~"},
-    {R"~({last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} only {last_ns:time})~",
+    {R"~({last} arrives last in {op} on {communicator}[ at {site}]: the other members spend {other_ns:time} in it on average, {last} only {last_ns:time})~",
      R"~(WITH outside_mpi AS (
        SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
      whole AS (
@@ -111,25 +120,35 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
               MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
          FROM outside_mpi),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
-     per_rank AS (
-       SELECT key.comm, key.op, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
+     per_site AS (
+       SELECT key.comm, key.op, key.callsite, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
         WHERE is_plain AND mpi >= 0.1 * total
           AND op.name IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Alltoall', 'MPI_Reduce_scatter_block')
           AND key.op = op.id AND cell.key = key.id
-        GROUP BY 1, 2, 3),
+        GROUP BY 1, 2, 3, 4),
+     -- at one call site, and at all of them
+     per_rank AS (
+       SELECT * FROM per_site UNION ALL SELECT comm, op, -1, rank, SUM(t), SUM(calls) FROM per_site GROUP BY 1, 2, 4),
      per_comm AS (
-       SELECT comm, op, rank AS last, MIN(t) AS least, AVG(t) AS average_ns, COUNT(*) AS callers
-         FROM per_rank GROUP BY comm, op HAVING COUNT(*) >= 2 AND SUM(calls) >= 10 * COUNT(*))
-SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per_comm.least AS last_ns,
-       (average_ns * callers - per_comm.least) / (callers - 1) AS other_ns, callers AS members, op.name AS op,
+       SELECT comm, op, callsite, rank AS last, MIN(t) AS last_ns, SUM(t) AS t, COUNT(*) AS callers
+         FROM per_rank GROUP BY comm, op, callsite HAVING COUNT(*) >= 2 AND SUM(calls) >= 10 * COUNT(*)),
+     apart AS (
+       SELECT per_comm.*, MIN(per_rank.t) AS second_ns, 1.0 * (per_comm.t - last_ns) / (callers - 1) AS other_ns
+         FROM run CROSS JOIN per_comm CROSS JOIN per_rank
+        WHERE per_comm.t - last_ns * callers >= 0.1 * elapsed * callers
+          AND per_rank.comm = per_comm.comm AND per_rank.op = per_comm.op
+          AND per_rank.callsite = per_comm.callsite AND per_rank.rank <> last
+        GROUP BY per_comm.comm, per_comm.op, per_comm.callsite)
+SELECT 1.0 * (second_ns - last_ns) * (callers - 1) / (ranks * elapsed) AS share, last_ns, second_ns, other_ns,
+       callers AS members, op.name AS op,
        CASE comm.name WHEN 'W0.0' THEN 'MPI_COMM_WORLD' ELSE comm.name END AS communicator,
-       'rank ' || per_comm.last AS last, NULL AS site
-  FROM run CROSS JOIN per_comm JOIN comm ON comm.id = per_comm.comm JOIN op ON op.id = per_comm.op
-                               JOIN rank ON rank.rank = per_comm.last
- WHERE comm.kind = 'intra' AND comm.size = callers AND average_ns - per_comm.least >= 0.1 * elapsed
+       'rank ' || last AS last, NULLIF(MAX(apart.callsite, 0), 0) AS site
+  FROM run CROSS JOIN apart JOIN comm ON comm.id = apart.comm JOIN op ON op.id = apart.op JOIN rank ON rank.rank = apart.last
+ WHERE comm.kind = 'intra' AND comm.size = callers AND second_ns - last_ns >= 0.1 * elapsed
+   AND second_ns - last_ns >= 0.5 * (other_ns - last_ns)
    AND MAX(rank.app_ns - rank.mpi_ns, 0) - average < 0.1 * elapsed
- ORDER BY share DESC LIMIT 1)~"},
+ ORDER BY share DESC, site IS NULL LIMIT 1)~"},
     {R"~({calls:count} calls of {op} with {size}[ on {communicator}][ at {site}], {each_ns:time} each, take {share:share} of the time)~",
      R"~(WITH outside_mpi AS (
        SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
@@ -161,7 +180,7 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
   FROM run CROSS JOIN per_family JOIN op ON op.id = per_family.op JOIN family ON family.family = per_family.family
  WHERE per_rank >= 10000 AND busy_ns >= 0.1 * total AND busy_ns <= calls * CASE op.class WHEN 'collective' THEN 1000000 ELSE 100000 END
  ORDER BY share DESC LIMIT 3)~"},
-    {R"~({op} is called {per_rank:count} times per rank[ at {site}] and takes {share:share} of the time)~",
+    {R"~({who} {op} {up_to}{per_rank:count} times{each}[ at {site}], which takes {share:share} of the time)~",
      R"~(WITH outside_mpi AS (
        SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
      whole AS (
@@ -180,8 +199,12 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
           AND key.op = op.id AND cell.key = key.id
         GROUP BY 1, 2, 3),
      per_site AS (
-       SELECT op, callsite, MAX(calls) AS per_rank, SUM(t) AS t FROM per_rank GROUP BY 1, 2)
-SELECT 1.0 * t / total AS share, per_rank, t / ranks AS time_ns, op.name AS op, NULLIF(per_site.callsite, 0) AS site
+       SELECT op, callsite, rank, MAX(calls) AS per_rank, MIN(calls) < MAX(calls) AS differs, COUNT(*) AS callers, SUM(t) AS t
+         FROM per_rank GROUP BY 1, 2)
+SELECT 1.0 * t / total AS share, per_rank, callers, t / callers AS time_ns, op.name AS op, NULLIF(per_site.callsite, 0) AS site,
+       CASE WHEN callers = 1 THEN 'rank ' || rank || ' calls' WHEN callers < ranks THEN callers || ' ranks call'
+            ELSE 'all ranks call' END AS who,
+       CASE WHEN differs THEN 'up to ' ELSE '' END AS up_to, CASE callers WHEN 1 THEN '' ELSE ' each' END AS each
   FROM run CROSS JOIN per_site JOIN op ON op.id = per_site.op
  WHERE per_rank >= 1000 OR (per_rank >= 100 AND t >= 0.02 * total)
  ORDER BY share DESC LIMIT 1)~"},
@@ -428,7 +451,7 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
        NULLIF(place.callsite, 0) AS site
   FROM run CROSS JOIN others CROSS JOIN place JOIN op ON op.id = place.op
  WHERE waiting_ns * (ranks - 1) >= 0.1 * total AND hub_ns <= 0.5 * waiting_ns)~"},
-    {R"~({last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone, because it {cause})~",
+    {R"~({last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone[, because it {cause}])~",
      R"~(WITH outside_mpi AS (
        SELECT *, MAX(app_ns - mpi_ns, 0) AS outside FROM rank),
      whole AS (
@@ -441,14 +464,16 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
      per_rank AS (
        SELECT waiting.comm, waiting.op, rank, SUM(1.0 * last * collectives / sampled.samples) AS last,
               SUM(1.0 * waiting.late_ns * collectives / sampled.samples) AS late_ns,
-              SUM(1.0 * outside_ns * collectives / sampled.samples) AS outside_ns
+              SUM(1.0 * outside_ns * collectives / sampled.samples) AS outside_ns,
+              SUM(1.0 * (between_ns - outside_ns) * collectives / sampled.samples) AS inside_ns
          FROM run CROSS JOIN waiting
               JOIN sampled ON sampled.comm = waiting.comm AND sampled.op = waiting.op AND sampled.bin = waiting.bin
               JOIN op ON op.id = waiting.op
         WHERE mpi >= 0.1 * total AND op.class = 'collective'
           AND op.name NOT IN ('MPI_Scan', 'MPI_Exscan') GROUP BY 1, 2, 3),
      per_comm AS (
-       SELECT comm, op, COUNT(*) AS members, SUM(outside_ns) AS outside_ns FROM per_rank GROUP BY 1, 2),
+       SELECT comm, op, COUNT(*) AS members, SUM(outside_ns) AS outside_ns, SUM(inside_ns) AS inside_ns
+         FROM per_rank GROUP BY 1, 2),
      counted AS (
        SELECT comm, op, SUM(samples) AS samples, SUM(collectives) AS collectives,
               SUM(1.0 * waiting_ns * collectives / samples) AS waiting_ns,
@@ -458,15 +483,18 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
      awaited AS (
        SELECT comm, op, rank, per_comm.members, samples, collectives, last / collectives AS last_share,
               late_ns AS each_ns, waiting_ns AS all_ns,
-              per_rank.outside_ns - (per_comm.outside_ns - per_rank.outside_ns) / (members - 1) >= 0.5 * late_ns
-                AS computes
+              CASE WHEN per_rank.outside_ns - (per_comm.outside_ns - per_rank.outside_ns) / (members - 1) >= 0.5 * late_ns
+                   THEN 'computes longer before it'
+                   WHEN per_rank.outside_ns < 0.5 * late_ns
+                    AND per_rank.inside_ns - (per_comm.inside_ns - per_rank.inside_ns) / (members - 1) > 0.5 * late_ns
+                   THEN 'comes late out of other MPI calls' END AS cause
          FROM per_rank JOIN per_comm USING (comm, op) JOIN counted USING (comm, op)
         WHERE members >= 2 AND equal_samples >= 10
           AND last >= (0.5 + 0.5 / members) * collectives)
 SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share, last_share, each_ns,
        awaited.members AS members, samples,
        collectives, op.name AS op, 'rank ' || awaited.rank AS last, NULL AS site,
-       CASE WHEN computes THEN 'computes longer before it' ELSE 'comes late out of other MPI calls' END AS cause,
+       cause,
        CASE comm.name WHEN 'W0.0' THEN 'MPI_COMM_WORLD' ELSE comm.name END AS communicator
   FROM run CROSS JOIN awaited JOIN comm ON comm.id = awaited.comm JOIN op ON op.id = awaited.op
                               JOIN rank ON rank.rank = awaited.rank

@@ -338,7 +338,7 @@ inline constexpr char tables_sql[] =
   late_ns INTEGER, -- [ns] Sum over these of the time for which others waited for this rank alone, as in sampled.late_ns. Of messages: the time for which they waited for it.
   behind_ns INTEGER, -- [ns] Sum over the calls of the time from the first entry of a member to the entry of this rank. Of messages: from the entry of the other side, if that was earlier.
   between_ns INTEGER, -- [ns] Time of the rank from one sampled call of this communicator, procedure and size to the next. 0 for messages, and so is outside_ns.
-  outside_ns INTEGER, -- [ns] The part of between_ns outside measured MPI calls. If a rank that is last has more of it than others, it computed longer; if not, it came late out of other MPI calls.
+  outside_ns INTEGER, -- [ns] The part of between_ns outside measured MPI calls. If a rank that is last has more of it than the others, it computed longer. If it has little of it, and more of the rest than the others, it came late out of other MPI calls.
   PRIMARY KEY (comm, op, bin, region, rank)
 ) WITHOUT ROWID;
 )sql"

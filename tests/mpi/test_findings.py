@@ -19,12 +19,12 @@ FAULTS = {
     "late": (
         3,
         5,
-        r"rank 1 spends .* outside MPI, the others only .*; the others wait for rank 1 in MPI_Allreduce{}",
+        r"rank 1 spends .* outside MPI, the others only .* on average; the others wait for rank 1 in MPI_Allreduce{}",
     ),
     "chain": (
         4,
         1,
-        r"ranks 1 to 3 work one after another: time in MPI_Recv changes by \d+ ms from rank to rank{}; on average [01]\.\d of 4 "
+        r"ranks 0 to 3 work one after another: time in MPI_Recv changes by \d+ ms from rank to rank{}; on average [01]\.\d of 4 "
         r"ranks work at a time",
     ),
     "tiny": (
@@ -35,9 +35,9 @@ FAULTS = {
     "uneven": (
         4,
         15,
-        r"rank 1 arrives last in MPI_Barrier on s1\.1: the other members spend .* in it on average, rank 1 .*",
+        r"rank 1 arrives last in MPI_Barrier on s1\.1{}: the other members spend .* in it on average, rank 1 .*",
     ),
-    "loop": (2, 1_000, r"MPI_Comm_dup is called 1,000 times per rank{} and takes .* % of the time"),
+    "loop": (2, 1_000, r"all ranks call MPI_Comm_dup 1,000 times each{}, which takes .* % of the time"),
     "turns": (
         4,
         40,

@@ -53,13 +53,13 @@ def waiting(*seconds: float, op: str = "MPI_Allreduce") -> ProfileBuilder:
 
 def test_a_rank_that_is_late_is_named_with_the_call_in_which_the_others_wait(tmp_path: Path) -> None:
     assert texts_of(waiting(4, 4, 0, 4), tmp_path) == [
-        "rank 2 spends 10.0 s outside MPI, the others only 6.00 s; the others wait for rank 2 in MPI_Allreduce at solver+0x1234"
+        "rank 2 spends 10.0 s outside MPI, the others only 6.00 s on average; the others wait for rank 2 in MPI_Allreduce at solver+0x1234"
     ]
 
 
 def test_two_late_ranks_are_both_named(tmp_path: Path) -> None:
     assert texts_of(waiting(0, 4, 4, 4, 1, 4), tmp_path) == [
-        "ranks 0, 4 spend 9.50 s outside MPI, the others only 6.00 s; the others wait for them in MPI_Allreduce at solver+0x1234"
+        "ranks 0, 4 spend 9.50 s outside MPI, the others only 6.00 s on average; the others wait for them in MPI_Allreduce at solver+0x1234"
     ]
 
 
@@ -72,7 +72,7 @@ def test_with_two_ranks_the_other_one_waits(tmp_path: Path) -> None:
 def test_many_late_ranks_are_counted(tmp_path: Path) -> None:
     (text,) = texts_of(waiting(*[0] * 5, *[4] * 15), tmp_path)
     assert text.startswith(
-        "5 ranks, such as rank 0, spend 10.0 s outside MPI, the others only 6.00 s; the others wait for them"
+        "5 ranks, such as rank 0, spend 10.0 s outside MPI, the others only 6.00 s on average; the others wait for them"
     )
 
 
@@ -83,7 +83,7 @@ def test_the_call_in_which_the_others_wait_longest_is_named(tmp_path: Path) -> N
         build.count(some, "MPI_Barrier", rank, 9, 0 if rank == 2 else 5 * SECOND)
     build.count(1, "MPI_Bcast", 3, 9, 5 * SECOND)
     assert texts_of(build, tmp_path) == [
-        "rank 2 spends 10.0 s outside MPI, the others only 4.00 s; the others wait for rank 2 in MPI_Barrier of s0.1"
+        "rank 2 spends 10.0 s outside MPI, the others only 4.00 s on average; the others wait for rank 2 in MPI_Barrier of s0.1"
     ]
 
 
@@ -94,7 +94,9 @@ def test_ranks_that_never_meet_do_not_wait_for_each_other(tmp_path: Path) -> Non
         for rank in (first, first + 1):
             build.count(half, "MPI_Isend", rank, 100, seconds * SECOND, size=4096)
             build.count(1, "MPI_Comm_rank", rank, 1, 100)
-    assert texts_of(build, tmp_path) == ["ranks 2, 3 spend 10.0 s outside MPI, the others only 6.00 s"]
+    assert texts_of(build, tmp_path) == [
+        "ranks 2, 3 spend 10.0 s outside MPI, the others only 6.00 s on average"
+    ]
 
 
 def test_the_evidence_of_a_late_rank_is_what_arithmetic_gives(tmp_path: Path) -> None:
@@ -135,7 +137,7 @@ def chain(ranks: int, work_s: float, step_s: float, seconds: int = 10) -> Profil
 
 def test_a_chain_of_ranks_is_named_with_its_step(tmp_path: Path) -> None:
     assert texts_of(chain(5, 2, 2), tmp_path) == [
-        "ranks 1 to 4 work one after another: time in MPI_Recv changes by 2.00 s from rank to rank at solver+0x1234; on "
+        "ranks 0 to 4 work one after another: time in MPI_Recv changes by 2.00 s from rank to rank at solver+0x1234; on "
         "average 1.0 of 5 ranks work at a time"
     ]
 
@@ -147,7 +149,7 @@ def test_a_chain_from_the_last_rank_to_the_first_is_named_in_its_order(tmp_path:
             build.count(1, "MPI_Recv", rank, 10, (3 - rank) * 2 * SECOND, callsite=1)
         build.count(1, "MPI_Bcast", rank, 10, rank * 2 * SECOND)
     assert texts_of(build, tmp_path)[0].startswith(
-        "ranks 2 to 0 work one after another: time in MPI_Recv changes by 2.00 s"
+        "ranks 3 to 0 work one after another: time in MPI_Recv changes by 2.00 s"
     )
 
 
@@ -208,6 +210,70 @@ def test_a_member_comes_last_from_a_tenth_of_the_run_on(
     assert rules_of(uneven(0, others), tmp_path) == found
 
 
+def met(*seconds: float) -> ProfileBuilder:
+    """Return a program whose ranks spend so long in barriers, and the rest of 8 s in another call."""
+    build = program(len(seconds))
+    for rank, time in enumerate(seconds):
+        build.count(1, "MPI_Barrier", rank, 10, round(time * SECOND))
+        build.count(1, "MPI_Scan", rank, 10, round((8 - time) * SECOND))
+    return build
+
+
+@pytest.mark.parametrize(
+    ("seconds", "found"),
+    [
+        ((5, 1, 1, 1), []),  # rank 0 waits for the others, which come together
+        ((1, 5, 1, 5), []),  # two are late
+        ((0, 7, 1.1, 7), []),  # if rank 0 came as early as rank 2, the others would wait nearly as long
+        ((0, 5, 2.6, 5), ["uneven_communicator"]),
+        ((0, 2.1), ["uneven_communicator"]),
+    ],
+)
+def test_one_member_comes_last_if_it_is_apart_from_the_second_last(
+    seconds: tuple[float, ...], found: list[str], tmp_path: Path
+) -> None:
+    assert [rule for rule in rules_of(met(*seconds), tmp_path) if rule == "uneven_communicator"] == found
+
+
+def test_what_one_late_member_costs_is_its_distance_to_the_second_last(tmp_path: Path) -> None:
+    (finding,) = [
+        one for one in findings(met(0, 5, 2.6, 5), tmp_path) if one.rule.name == "uneven_communicator"
+    ]
+    assert finding.share == pytest.approx(2.6 * 3 / (4 * 10))
+    assert finding.evidence()[:4] == [
+        ("members of the communicator", "4"),
+        ("time in the call of the member that arrives last", "0 ns"),
+        ("the second least", "2.60 s"),
+        ("time in the call of the others, on average", "4.20 s"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "found"),
+    [
+        (
+            (0, 4, 0, 0),
+            "rank 1 arrives last in MPI_Barrier on MPI_COMM_WORLD at solver+0x1234: the other members spend 4.00 s",
+        ),
+        (
+            (4, 0, 4, 4),
+            "rank 1 arrives last in MPI_Barrier on MPI_COMM_WORLD: the other members spend 8.00 s",
+        ),
+    ],
+)
+def test_a_member_that_comes_last_at_one_call_site_is_named_with_it(
+    second: tuple[float, ...], found: str, tmp_path: Path
+) -> None:
+    build = program()
+    build.sites[2] = ("/opt/app/solver", "", 0x5678)
+    for rank in range(4):
+        build.count(1, "MPI_Barrier", rank, 10, 0 if rank == 1 else 4 * SECOND, callsite=1)
+        build.count(1, "MPI_Barrier", rank, 10, round(second[rank] * SECOND), callsite=2)
+    build.count(1, "MPI_Scan", 1, 1, round((second[0] + 4 - second[1]) * SECOND))  # nobody works longer
+    (text,) = texts_of(build, tmp_path)
+    assert text.startswith(found)
+
+
 def tiny(calls: int, each_ns: int, size: int = 8, op: str = "MPI_Alltoall") -> ProfileBuilder:
     """Return a program in which each of two pairs makes so many calls of this size."""
     build = program()
@@ -261,13 +327,25 @@ def test_communicators_made_in_a_loop(calls: int, seconds: float, found: bool, t
     assert rules_of(build, tmp_path) == (["communicators_in_a_loop"] if found else [])
 
 
-def test_communicators_made_in_a_loop_are_named_with_their_cost(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("calls", "who", "share"),
+    [
+        ((5000, 5000, 5000, 5000), "all ranks call MPI_Comm_dup 5,000 times each", "10.0 %"),
+        ((5000, 5000, 5000, 4000), "all ranks call MPI_Comm_dup up to 5,000 times each", "10.0 %"),
+        ((5000, 5000), "2 ranks call MPI_Comm_dup 5,000 times each", "5.0 %"),
+        ((0, 0, 5000), "rank 2 calls MPI_Comm_dup 5,000 times", "2.5 %"),
+    ],
+)
+def test_communicators_made_in_a_loop_are_named_with_their_cost(
+    calls: tuple[int, ...], who: str, share: str, tmp_path: Path
+) -> None:
     build = program()
-    for rank in range(4):
-        build.count(1, "MPI_Comm_dup", rank, 5000, SECOND, callsite=1)
-    assert texts_of(build, tmp_path) == [
-        "MPI_Comm_dup is called 5,000 times per rank at solver+0x1234 and takes 10.0 % of the time"
-    ]
+    for rank, count in enumerate(calls):
+        if count:
+            build.count(1, "MPI_Comm_dup", rank, count, SECOND, callsite=1)
+    (finding,) = findings(build, tmp_path)
+    assert finding.text == f"{who} at solver+0x1234, which takes {share} of the time"
+    assert finding.values["time_ns"] == SECOND
 
 
 @pytest.mark.parametrize(
@@ -353,7 +431,7 @@ def test_threads_killed_ranks_and_short_runs_have_no_late_rank(
 def test_the_report_begins_with_the_findings(run: Run, tmp_path: Path) -> None:
     lines = run("report", waiting(4, 4, 0, 4).write(tmp_path / "late.db")).stdout.splitlines()
     assert lines[:4] == [
-        "finding       rank 2 spends 10.0 s outside MPI, the others only 6.00 s; the others wait for rank 2 in MPI_Allreduce at solver+0x1234",
+        "finding       rank 2 spends 10.0 s outside MPI, the others only 6.00 s on average; the others wait for rank 2 in MPI_Allreduce at solver+0x1234",
         "              'commlens explain' shows the evidence, and what to try",
         "",
         "where         4 ranks on 1 node: node0",
@@ -366,7 +444,7 @@ def test_a_report_without_findings_begins_with_the_run(run: Run, small: Path) ->
 
 def test_explain_shows_evidence_advice_and_rule(run: Run, tmp_path: Path) -> None:
     assert run("explain", waiting(4, 4, 0, 4).write(tmp_path / "late.db")).stdout == (
-        "1. rank 2 spends 10.0 s outside MPI, the others only 6.00 s; the others wait for rank 2 in MPI_Allreduce at solver+0x1234\n"
+        "1. rank 2 spends 10.0 s outside MPI, the others only 6.00 s on average; the others wait for rank 2 in MPI_Allreduce at solver+0x1234\n"
         "   late ranks                                          1\n"
         "   their time outside MPI, on average                  10.0 s\n"
         "   time outside MPI of the others, on average          6.00 s\n"

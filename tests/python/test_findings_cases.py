@@ -87,7 +87,7 @@ CASES = {
     ),
     "an imbalanced rank": (
         waiting(4, 4, 0, 4),
-        "rank 2 spends 10.0 s outside MPI, the others only 6.00 s; the others wait for rank 2 in MPI_Allreduce at solver+0x1234",
+        "rank 2 spends 10.0 s outside MPI, the others only 6.00 s on average; the others wait for rank 2 in MPI_Allreduce at solver+0x1234",
     ),
     "tiny messages": (
         tiny(),
@@ -95,16 +95,16 @@ CASES = {
     ),
     "a serialised chain": (
         chain(5, 2, 2),
-        "ranks 1 to 4 work one after another: time in MPI_Recv changes by 2.00 s from rank to rank at solver+0x1234; on "
+        "ranks 0 to 4 work one after another: time in MPI_Recv changes by 2.00 s from rank to rank at solver+0x1234; on "
         "average 1.0 of 5 ranks work at a time",
     ),
     "a late root": (
         waiting(0, 4, 4, 4, op="MPI_Bcast"),
-        "rank 0 spends 10.0 s outside MPI, the others only 6.00 s; the others wait for rank 0 in MPI_Bcast at solver+0x1234",
+        "rank 0 spends 10.0 s outside MPI, the others only 6.00 s on average; the others wait for rank 0 in MPI_Bcast at solver+0x1234",
     ),
     "too many communicators": (
         communicators(),
-        "MPI_Comm_dup is called 1,000 times per rank at solver+0x1234 and takes 20.0 % of the time",
+        "all ranks call MPI_Comm_dup 1,000 times each at solver+0x1234, which takes 20.0 % of the time",
     ),
     "eager to rendezvous": (
         sends(1, 30),
@@ -112,7 +112,7 @@ CASES = {
     ),
     "one slow node": (
         one_node_of_two(),
-        "the 4 ranks of node1 spend 10.0 s outside MPI, the others only 6.00 s; the others wait for them in MPI_Allreduce at "
+        "the 4 ranks of node1 spend 10.0 s outside MPI, the others only 6.00 s on average; the others wait for them in MPI_Allreduce at "
         "solver+0x1234",
     ),
     "all-to-all on too many ranks": (
@@ -200,19 +200,19 @@ def test_ranks_of_one_node_are_named_one_by_one_where_others_of_it_are_not_late(
 
 
 def late_root(
-    last: int = 80, late_s: float = 2, outside_s: float = 0, op: str = "MPI_Bcast"
+    last: int = 80, late_s: float = 2, outside_s: float = 0, inside_s: float = 2, op: str = "MPI_Bcast"
 ) -> ProfileBuilder:
     """Return a program of 10 s on four ranks that wait for rank 0 in 200 broadcasts, of which 100 were sampled.
 
     late_s : how long the ranks wait for it alone in the sampled calls
-    outside_s : how much longer rank 0 is outside MPI before these
+    outside_s, inside_s : how much longer rank 0 is outside MPI, and in other MPI calls, before these
     """
     build = waiting(4, 4, 4, 4, op=op)
-    late, other = round(late_s * SECOND), RankWaits(2 * SECOND, round(late_s * SECOND), between_ns=3 * SECOND)
-    outside = SECOND + round(outside_s * SECOND)
-    root = RankWaits(2 * SECOND, 0, last, late, 0, 3 * SECOND, outside)
-    others = {rank: other._replace(outside_ns=SECOND) for rank in range(1, 4)}
-    add_samples(build, Kind(1, op, 0), {0: root, **others}, samples=100, collectives=200)
+    late, tenth = round(late_s * SECOND), SECOND // 10
+    outside, inside = tenth + round(outside_s * SECOND), tenth + round(inside_s * SECOND)
+    root = RankWaits(2 * SECOND, 0, last, late, 0, outside + inside, outside)
+    other = RankWaits(2 * SECOND, late, between_ns=2 * tenth, outside_ns=tenth)
+    add_samples(build, Kind(1, op, 0), {0: root, 1: other, 2: other, 3: other}, samples=100, collectives=200)
     return build
 
 
@@ -225,8 +225,27 @@ def test_a_root_that_comes_late_out_of_mpi_is_named(tmp_path: Path) -> None:
     # 2 s in 100 of 200 calls, on three of four ranks, of 10 s.
     assert finding.share == pytest.approx(0.3)
     assert finding.rule.show == "waiting"
-    (computing,) = findings(late_root(outside_s=1.01), tmp_path)
-    assert "because it computes longer before it" in computing.text
+
+
+@pytest.mark.parametrize(
+    ("outside_s", "inside_s", "cause"),
+    [
+        (1.01, 1, ", because it computes longer before it"),
+        (0.89, 1.01, ", because it comes late out of other MPI calls"),
+        (
+            0.91,
+            1.01,
+            "",
+        ),  # a second outside MPI, half of what the others wait: it may compute in another place than they do
+        (0, 0.99, ""),
+        (0, 0, ""),
+    ],
+)
+def test_the_cause_of_a_late_root_is_what_its_times_show(
+    outside_s: float, inside_s: float, cause: str, tmp_path: Path
+) -> None:
+    (finding,) = findings(late_root(outside_s=outside_s, inside_s=inside_s), tmp_path)
+    assert finding.text.partition(" for it alone")[2] == cause
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ RULES = (
         name='late_ranks',
         title='Some ranks work longer than the others',
         show='ranks',
-        text='{who} {late_ns:time} outside MPI, {others} only {other_ns:time}{place}[ at {site}][; the difference arises in region {work_region}]',
+        text='{who} {late_ns:time} outside MPI, {others} only {other_ns:time}{averaged}{place}[ at {site}][; the difference arises in region {work_region}]',
         advice='Give these ranks less work, or split their work; look at what they do between their MPI calls.',
         reason='Below 10 % of the run, a perfect balance would hardly be noticed. A call is named as the place where the others wait only if a late rank and another one use its communicator, and if it explains half of the difference; a code region under the same condition.',
         misses='Programs with several threads per rank, and ranks that did not reach MPI_Finalize: their time outside MPI is not known. Ranks that are late in turns. More than half of the ranks: then the others are idle.',
@@ -82,7 +82,7 @@ RULES = (
      work AS (
        SELECT region_path.path AS work_region FROM per_region JOIN region_path ON region_path.region = per_region.region
         WHERE more >= 0.5 * difference ORDER BY more DESC LIMIT 1)
-SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator, work_region,
+SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, waiting AS waiting_ns, op, communicator, work_region,
        NULLIF(named.callsite, 0) AS site,
        CASE WHEN late = 1 THEN 'rank ' || first || ' spends'
             -- all ranks of one node, and no other rank
@@ -93,6 +93,7 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
                            ELSE late || ' ranks, such as rank ' || first || ',' END || ' spend' END AS who,
        CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
                    ELSE 'the others' END AS others,
+       CASE WHEN others = 1 AND late = 1 THEN '' ELSE ' on average' END AS averaged,
        COALESCE('; ' || CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
                                            || ' waits for '
                                     ELSE 'the others wait for ' END
@@ -129,14 +130,22 @@ SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(wa
               AVG(rank) AS x, AVG(t) AS y, AVG(1.0 * rank * rank) AS xx, AVG(1.0 * t * t) AS yy, AVG(1.0 * rank * t) AS xy
          FROM place GROUP BY op, comm, callsite HAVING COUNT(*) >= 3),
      line AS (
-       SELECT op, comm, callsite, members, first, last, xy >= x * y AS rises,
+       SELECT op, comm, callsite, members, xy >= x * y AS rises,
+              CASE WHEN xy >= x * y THEN first ELSE last END AS first, CASE WHEN xy >= x * y THEN last ELSE first END AS last,
               ABS(xy - x * y) / (xx - x * x) * (last - first) / (members - 1) AS step_ns,
+              y - ABS(xy - x * y) / (xx - x * x) * CASE WHEN xy >= x * y THEN x - first ELSE last - x END AS least_ns,
               (xy - x * y) * (xy - x * y) / ((xx - x * x) * (yy - y * y)) AS fit
-         FROM sums WHERE xx > x * x AND yy > y * y)
+         FROM sums WHERE xx > x * x AND yy > y * y),
+     -- the rank before the first one that waits: it begins the chain, and waits for nobody
+     chain AS (
+       SELECT line.*, before.rank AS beginner
+         FROM line LEFT JOIN rank AS before
+              ON before.rank = first + CASE WHEN rises THEN -1 ELSE 1 END
+             AND ABS(last - first) = members - 1 AND 2 * least_ns >= step_ns)
 SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside_ns, ranks,
-       ROUND(average * ranks / elapsed, 1) AS busy, op.name AS op, NULLIF(line.callsite, 0) AS site,
-       CASE WHEN rises THEN first ELSE last END AS first, CASE WHEN rises THEN last ELSE first END AS last
-  FROM run CROSS JOIN line JOIN op ON op.id = line.op
+       ROUND(average * ranks / elapsed, 1) AS busy, op.name AS op, NULLIF(chain.callsite, 0) AS site,
+       COALESCE(beginner, first) AS first, last
+  FROM run CROSS JOIN chain JOIN op ON op.id = chain.op
  WHERE fit >= 0.9 AND step_ns BETWEEN 0.5 * average AND 1.5 * average
    AND step_ns * members >= 0.5 * (elapsed - average)
  ORDER BY members DESC, fit DESC LIMIT 1""",
@@ -145,36 +154,47 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
         name='uneven_communicator',
         title='In one communicator the same member arrives last',
         show='ranks',
-        text='{last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} only {last_ns:time}',
+        text='{last} arrives last in {op} on {communicator}[ at {site}]: the other members spend {other_ns:time} in it on average, {last} only {last_ns:time}',
         advice='Look at what this member does before the call, in other communicators too.',
-        reason='Nobody leaves these collectives before the last member has arrived, so the member with the least time in them came last. Below 10 % of the run the difference is not worth the search. With fewer than 10 calls per member it may have come last once.',
-        misses='Broadcasts, reductions to a root, gathers and scatters, where the least time says nothing about who was late. Members that are late in turns. A rank that also works longest of all has the finding late_ranks instead.',
-        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_calls': 10},
+        reason='Nobody leaves these collectives before the last member has arrived, so the member with the least time in them came last. If it came as early as the one with the second least time, the difference between the two would be saved for each other member; it must be half of the difference to the others, or several come late, or one comes early. Below 10 % of the run it is not worth the search. A member that is last at one call site, and early at another, is named with its call site. With fewer than 10 calls per member it may have come last once.',
+        misses='Broadcasts, reductions to a root, gathers and scatters, where the least time says nothing about who was late. Several late members, and members that are late in turns. A rank that also works longest of all has the finding late_ranks instead.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_calls': 10, 'least_part': 0.5},
         evidence=(
             ('members', 'members of the communicator', 'count'),
             ('last_ns', 'time in the call of the member that arrives last', 'time'),
+            ('second_ns', 'the second least', 'time'),
             ('other_ns', 'time in the call of the others, on average', 'time'),
         ),
         sql=COMMON + """
-     per_rank AS (
-       SELECT key.comm, key.op, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
+     per_site AS (
+       SELECT key.comm, key.op, key.callsite, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
         WHERE is_plain AND mpi >= 0.1 * total
           AND op.name IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Alltoall', 'MPI_Reduce_scatter_block')
           AND key.op = op.id AND cell.key = key.id
-        GROUP BY 1, 2, 3),
+        GROUP BY 1, 2, 3, 4),
+     -- at one call site, and at all of them
+     per_rank AS (
+       SELECT * FROM per_site UNION ALL SELECT comm, op, -1, rank, SUM(t), SUM(calls) FROM per_site GROUP BY 1, 2, 4),
      per_comm AS (
-       SELECT comm, op, rank AS last, MIN(t) AS least, AVG(t) AS average_ns, COUNT(*) AS callers
-         FROM per_rank GROUP BY comm, op HAVING COUNT(*) >= 2 AND SUM(calls) >= 10 * COUNT(*))
-SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per_comm.least AS last_ns,
-       (average_ns * callers - per_comm.least) / (callers - 1) AS other_ns, callers AS members, op.name AS op,
+       SELECT comm, op, callsite, rank AS last, MIN(t) AS last_ns, SUM(t) AS t, COUNT(*) AS callers
+         FROM per_rank GROUP BY comm, op, callsite HAVING COUNT(*) >= 2 AND SUM(calls) >= 10 * COUNT(*)),
+     apart AS (
+       SELECT per_comm.*, MIN(per_rank.t) AS second_ns, 1.0 * (per_comm.t - last_ns) / (callers - 1) AS other_ns
+         FROM run CROSS JOIN per_comm CROSS JOIN per_rank
+        WHERE per_comm.t - last_ns * callers >= 0.1 * elapsed * callers
+          AND per_rank.comm = per_comm.comm AND per_rank.op = per_comm.op
+          AND per_rank.callsite = per_comm.callsite AND per_rank.rank <> last
+        GROUP BY per_comm.comm, per_comm.op, per_comm.callsite)
+SELECT 1.0 * (second_ns - last_ns) * (callers - 1) / (ranks * elapsed) AS share, last_ns, second_ns, other_ns,
+       callers AS members, op.name AS op,
        CASE comm.name WHEN 'W0.0' THEN 'MPI_COMM_WORLD' ELSE comm.name END AS communicator,
-       'rank ' || per_comm.last AS last, NULL AS site
-  FROM run CROSS JOIN per_comm JOIN comm ON comm.id = per_comm.comm JOIN op ON op.id = per_comm.op
-                               JOIN rank ON rank.rank = per_comm.last
- WHERE comm.kind = 'intra' AND comm.size = callers AND average_ns - per_comm.least >= 0.1 * elapsed
+       'rank ' || last AS last, NULLIF(MAX(apart.callsite, 0), 0) AS site
+  FROM run CROSS JOIN apart JOIN comm ON comm.id = apart.comm JOIN op ON op.id = apart.op JOIN rank ON rank.rank = apart.last
+ WHERE comm.kind = 'intra' AND comm.size = callers AND second_ns - last_ns >= 0.1 * elapsed
+   AND second_ns - last_ns >= 0.5 * (other_ns - last_ns)
    AND MAX(rank.app_ns - rank.mpi_ns, 0) - average < 0.1 * elapsed
- ORDER BY share DESC LIMIT 1""",
+ ORDER BY share DESC, site IS NULL LIMIT 1""",
     ),
     Rule(
         name='tiny_messages',
@@ -183,7 +203,7 @@ SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per
         text='{calls:count} calls of {op} with {size}[ on {communicator}][ at {site}], {each_ns:time} each, take {share:share} of the time',
         advice='Aggregate them: send several values in one message, or communicate less often.',
         reason='A message below 128 bytes costs as much as one of some hundred bytes, so fewer and larger ones save nearly all of the time. Below 10,000 calls per rank, or 10 % of the run, there is little to save. In a collective only the time of its fastest rank counts, because the others may have waited; beyond 1 ms it is slow for another reason. Other calls that take more than 100 µs wait for their peer.',
-        misses='v and w collectives, whose blocks differ in size. Calls spread over many call sites.',
+        misses='v and w collectives, whose blocks differ in size. Calls spread over many call sites. Nonblocking messages whose time is in the call that completes them.',
         thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_calls': 10000, 'longest_call_ns': 1000000, 'longest_message_ns': 100000, 'largest_bin': 7},
         evidence=(
             ('calls', 'calls of all ranks', 'count'),
@@ -218,14 +238,15 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
         name='communicators_in_a_loop',
         title='Communicators made in a loop',
         show='sizes',
-        text='{op} is called {per_rank:count} times per rank[ at {site}] and takes {share:share} of the time',
+        text='{who} {op} {up_to}{per_rank:count} times{each}[ at {site}], which takes {share:share} of the time',
         advice='Make the communicator once before the loop, and reuse it.',
         reason='Programs that set up their communicators once make some tens per line. A thousand from one line is a loop, and some MPI libraries run out of them near 2,000 if they are not freed. From a hundred on, 2 % of the time is worth a look.',
         misses='Communicators from different lines.',
         thresholds={'shortest_run_ns': 1000000000, 'least_calls': 100, 'least_share': 0.02, 'many_calls': 1000},
         evidence=(
+            ('callers', 'ranks that call it there', 'count'),
             ('per_rank', 'calls of the rank with most', 'count'),
-            ('time_ns', 'time in them per rank', 'time'),
+            ('time_ns', 'time in them of each of these ranks, on average', 'time'),
         ),
         sql=COMMON + """
      per_rank AS (
@@ -238,8 +259,12 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
           AND key.op = op.id AND cell.key = key.id
         GROUP BY 1, 2, 3),
      per_site AS (
-       SELECT op, callsite, MAX(calls) AS per_rank, SUM(t) AS t FROM per_rank GROUP BY 1, 2)
-SELECT 1.0 * t / total AS share, per_rank, t / ranks AS time_ns, op.name AS op, NULLIF(per_site.callsite, 0) AS site
+       SELECT op, callsite, rank, MAX(calls) AS per_rank, MIN(calls) < MAX(calls) AS differs, COUNT(*) AS callers, SUM(t) AS t
+         FROM per_rank GROUP BY 1, 2)
+SELECT 1.0 * t / total AS share, per_rank, callers, t / callers AS time_ns, op.name AS op, NULLIF(per_site.callsite, 0) AS site,
+       CASE WHEN callers = 1 THEN 'rank ' || rank || ' calls' WHEN callers < ranks THEN callers || ' ranks call'
+            ELSE 'all ranks call' END AS who,
+       CASE WHEN differs THEN 'up to ' ELSE '' END AS up_to, CASE callers WHEN 1 THEN '' ELSE ' each' END AS each
   FROM run CROSS JOIN per_site JOIN op ON op.id = per_site.op
  WHERE per_rank >= 1000 OR (per_rank >= 100 AND t >= 0.02 * total)
  ORDER BY share DESC LIMIT 1""",
@@ -552,9 +577,9 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
         name='awaited_rank',
         title='In a collective with a root, the others wait for the same rank',
         show='waiting',
-        text='{last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone, because it {cause}',
+        text='{last} arrives last in {last_share:share} of the calls of {op} on {communicator}: the ranks that need it wait {each_ns:time} for it alone[, because it {cause}]',
         advice='commlens waits --ranks shows when each rank arrives. If the rank computes longer, move its work after the call or to other ranks; if it comes out of other MPI calls, look for whom it waits there.',
-        reason='Samples tell who was last and for how long the others waited for it alone (table waiting); if it came as early as the one before it, this time would be saved. Below 10 % of the run it is not worth the search. With fewer than 10 samples it may have come last by chance; samples of different message sizes stand for different numbers of calls, which makes them worth less. Among two ranks each is last in half of the calls by chance, so more is required the fewer they are. The rank computes longer if its time outside MPI before a call exceeds that of the others by half of the time they wait for it.',
+        reason='Samples tell who was last and for how long the others waited for it alone (table waiting); if it came as early as the one before it, this time would be saved. Below 10 % of the run it is not worth the search. With fewer than 10 samples it may have come last by chance; samples of different message sizes stand for different numbers of calls, which makes them worth less. Among two ranks each is last in half of the calls by chance, so more is required the fewer they are. The rank computes longer if its time outside MPI before a call exceeds that of the others by half of the time they wait for it. It comes late out of other MPI calls if it has less than this outside MPI at all, and exceeds the others by this in other calls. Otherwise nothing is said of the cause: it may compute before the call what the others compute after it.',
         misses='Runs with COMMLENS_WAITING=0, ranks on several machines, and collectives without samples. Barriers, allreduces, allgathers and alltoalls have the finding uneven_communicator. A rank that also works longest of all has the finding late_ranks instead.',
         thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_samples': 10, 'least_part': 0.5},
         evidence=(
@@ -569,14 +594,16 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
      per_rank AS (
        SELECT waiting.comm, waiting.op, rank, SUM(1.0 * last * collectives / sampled.samples) AS last,
               SUM(1.0 * waiting.late_ns * collectives / sampled.samples) AS late_ns,
-              SUM(1.0 * outside_ns * collectives / sampled.samples) AS outside_ns
+              SUM(1.0 * outside_ns * collectives / sampled.samples) AS outside_ns,
+              SUM(1.0 * (between_ns - outside_ns) * collectives / sampled.samples) AS inside_ns
          FROM run CROSS JOIN waiting
               JOIN sampled ON sampled.comm = waiting.comm AND sampled.op = waiting.op AND sampled.bin = waiting.bin
               JOIN op ON op.id = waiting.op
         WHERE mpi >= 0.1 * total AND op.class = 'collective'
           AND op.name NOT IN ('MPI_Scan', 'MPI_Exscan') GROUP BY 1, 2, 3),
      per_comm AS (
-       SELECT comm, op, COUNT(*) AS members, SUM(outside_ns) AS outside_ns FROM per_rank GROUP BY 1, 2),
+       SELECT comm, op, COUNT(*) AS members, SUM(outside_ns) AS outside_ns, SUM(inside_ns) AS inside_ns
+         FROM per_rank GROUP BY 1, 2),
      counted AS (
        SELECT comm, op, SUM(samples) AS samples, SUM(collectives) AS collectives,
               SUM(1.0 * waiting_ns * collectives / samples) AS waiting_ns,
@@ -586,15 +613,18 @@ SELECT 1.0 * waiting_ns * (ranks - 1) / total AS share, hub, part, each_ns, wait
      awaited AS (
        SELECT comm, op, rank, per_comm.members, samples, collectives, last / collectives AS last_share,
               late_ns AS each_ns, waiting_ns AS all_ns,
-              per_rank.outside_ns - (per_comm.outside_ns - per_rank.outside_ns) / (members - 1) >= 0.5 * late_ns
-                AS computes
+              CASE WHEN per_rank.outside_ns - (per_comm.outside_ns - per_rank.outside_ns) / (members - 1) >= 0.5 * late_ns
+                   THEN 'computes longer before it'
+                   WHEN per_rank.outside_ns < 0.5 * late_ns
+                    AND per_rank.inside_ns - (per_comm.inside_ns - per_rank.inside_ns) / (members - 1) > 0.5 * late_ns
+                   THEN 'comes late out of other MPI calls' END AS cause
          FROM per_rank JOIN per_comm USING (comm, op) JOIN counted USING (comm, op)
         WHERE members >= 2 AND equal_samples >= 10
           AND last >= (0.5 + 0.5 / members) * collectives)
 SELECT MIN(each_ns * (awaited.members - 1), all_ns) / (ranks * elapsed) AS share, last_share, each_ns,
        awaited.members AS members, samples,
        collectives, op.name AS op, 'rank ' || awaited.rank AS last, NULL AS site,
-       CASE WHEN computes THEN 'computes longer before it' ELSE 'comes late out of other MPI calls' END AS cause,
+       cause,
        CASE comm.name WHEN 'W0.0' THEN 'MPI_COMM_WORLD' ELSE comm.name END AS communicator
   FROM run CROSS JOIN awaited JOIN comm ON comm.id = awaited.comm JOIN op ON op.id = awaited.op
                               JOIN rank ON rank.rank = awaited.rank

@@ -84,8 +84,12 @@ class Finding:
         return [column for column, _, _ in self.rule.evidence]
 
     def evidence(self) -> list[tuple[str, str]]:
-        """Return what the finding stands on: label and value of each number."""
-        shown = [(label, formatted(self.values[column], form)) for column, label, form in self.rule.evidence]
+        """Return what the finding stands on: label and value of each number that it has."""
+        shown = [
+            (label, formatted(self.values[column], form))
+            for column, label, form in self.rule.evidence
+            if self.values[column] is not None
+        ]
         return [*shown, ("part of the run that it costs at most", share_text(self.share))]
 
     def as_dict(self) -> dict[str, Any]:
