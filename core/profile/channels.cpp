@@ -70,11 +70,14 @@ class Matcher {
       lose_channel(*end);
     }
     if (!is_usable) return;
-    std::map<std::uint64_t, Pair> rows;
-    for (const MessageRow* const row : rows_of(sender)) rows[row->number].sent = row;
-    for (const MessageRow* const row : rows_of(receiver)) rows[row->number].received = row;
+    const Rows sent = rows_of(sender), received = rows_of(receiver);
     std::uint64_t expected = 0;
-    for (auto& [number, pair] : rows) {
+    for (auto s = sent.begin(), r = received.begin(); s != sent.end() || r != received.end();) {
+      const std::uint64_t number = std::min(s != sent.end() ? (*s)->number : ~std::uint64_t{0},
+                                            r != received.end() ? (*r)->number : ~std::uint64_t{0});
+      Pair pair;
+      while (s != sent.end() && (*s)->number == number) pair.sent = *s++;
+      while (r != received.end() && (*r)->number == number) pair.received = *r++;
       const bool is_whole = pair.sent != nullptr && pair.received != nullptr;
       if (number != expected || !is_whole) end_stretch();
       expected = number + 1;
@@ -91,10 +94,14 @@ class Matcher {
   MatchedMessages result;
 
  private:
+  // Returns the samples by number.  Those of the arena of a killed process may be in another order.
   static Rows rows_of(const ChannelEnd* end) {
     Rows rows;
     if (end == nullptr) return rows;
+    rows.reserve(end->samples.size());
     for (const MessageRow& row : end->samples) rows.push_back(&row);
+    const auto before = [](const MessageRow* a, const MessageRow* b) { return a->number < b->number; };
+    if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
     return rows;
   }
 

@@ -22,15 +22,40 @@ bool waits_in(std::uint32_t op) {
   return partners == Partners::to || partners == Partners::both;
 }
 
+using Kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // communicator, procedure, size bin
+using KindOfRank = std::pair<Kind, int>;
+
+// Finds entries of a map by keys that come many times in a row, or two of them in turns: as a rule without a search.
+template <class Map>
+class InRuns {
+ public:
+  explicit InRuns(Map& map) : map_(map) {}
+
+  typename Map::mapped_type& operator[](const typename Map::key_type& key) {
+    if (last_ == nullptr || last_->first != key) {
+      std::swap(last_, before_);
+      if (last_ == nullptr || last_->first != key) last_ = &*map_.try_emplace(key).first;
+    }
+    return last_->second;
+  }
+
+ private:
+  Map& map_;
+  typename Map::value_type *last_ = nullptr, *before_ = nullptr;
+};
+
 class Splitter {
  public:
-  explicit Splitter(const ChannelEnds& ends) : ends_(ends), matched_(match(ends)) {
+  explicit Splitter(const ChannelEnds& ends) : ends_(ends), matched_(match(ends)), procedures_(ends.size()) {
     result_.lost = std::move(matched_.lost);
+    const SplitOperations operations = split_operations(ends);
+    std::size_t most = matched_.messages.size() + operations.parts.size();
+    for (const Message& message : matched_.messages) most += waits_in(message.sent->op) ? 1 : 0;
+    halves_.reserve(most);
     for (const Message& message : matched_.messages) {
       receiver_waits(message);
       if (waits_in(message.sent->op)) sender_waits(message);
     }
-    SplitOperations operations = split_operations(ends);
     for (const OperationPart& part : operations.parts)
       add(*part.end, *part.row, *part.late, *part.late_row, part.until, spent_in(*part.end, *part.row));
     result_.lost.insert(result_.lost.end(), operations.lost.begin(), operations.lost.end());
@@ -43,11 +68,32 @@ class Splitter {
   }
 
  private:
-  using EndAndOp = std::pair<const ChannelEnd*, std::uint32_t>;
+  // The samples of one procedure at one end.  There are few: a list is faster than a map.
+  struct OfProcedure {
+    std::uint32_t op;
+    std::uint64_t sampled = 0, split = 0;
+    double weight = 1;
+  };
   struct Half {
     MessageCallRow call;
     const ChannelEnd* end;
   };
+  // What orders the halves of one kind and rank: by call, and the longest waiting first.
+  struct Place {
+    Ticks entered;
+    Ns shorter;  // the larger, the shorter is the waiting
+    int late_rank;
+    std::uint32_t half;
+
+    auto order() const { return std::tie(entered, shorter, late_rank, half); }
+  };
+  using Places = std::vector<Place>;
+
+  OfProcedure& of_procedure(const ChannelEnd& end, std::uint32_t op) {
+    std::vector<OfProcedure>& all = procedures_[static_cast<std::size_t>(&end - ends_.data())];
+    const auto found = std::find_if(all.begin(), all.end(), [op](const OfProcedure& one) { return one.op == op; });
+    return found != all.end() ? *found : all.emplace_back(OfProcedure{op});
+  }
 
   // Adds what one end says about a message.  waiting: ns, of the time `spent` in the call.
   void add(const ChannelEnd& end, const MessageRow& row, const ChannelEnd& other, const MessageRow& other_row,
@@ -69,7 +115,7 @@ class Splitter {
     call.late_rank = other.rank;
     call.late_region = other_row.region;
     halves_.push_back({call, &end});
-    ++split_[{&end, row.op}];
+    ++of_procedure(end, row.op).split;
   }
 
   void lose(const ChannelEnd& end, const MessageRow& row, Unsplit reason) {
@@ -100,45 +146,55 @@ class Splitter {
   void weigh() {
     using Side = std::tuple<int, std::uint32_t, std::uint32_t, bool>;  // rank, communicator, operation, receiver
     std::map<Side, std::uint64_t> seen;                                // messages of the channels that have samples
-    std::map<EndAndOp, std::uint64_t> sampled;
     const auto side_of = [](const ChannelEnd& end) { return Side{end.rank, end.comm, end.operation, end.is_receiver}; };
     for (const ChannelEnd& end : ends_) {
       if (end.samples.empty()) continue;
       seen[side_of(end)] += std::max<std::uint64_t>(end.messages, end.samples.size());
-      for (const MessageRow& row : end.samples) ++sampled[{&end, row.op}];
+      for (const MessageRow& row : end.samples) ++of_procedure(end, row.op).sampled;
     }
     const auto ratio = [](std::uint64_t a, std::uint64_t b) {
       return std::max(1.0, static_cast<double>(a) / static_cast<double>(b));
     };
-    for (auto& [call, end] : halves_) {
-      const EndAndOp kind{end, call.op};
-      call.weight = ratio(end->all, seen.at(side_of(*end))) * ratio(end->messages, end->samples.size()) *
-                    ratio(sampled.at(kind), split_.at(kind));
+    for (const ChannelEnd& end : ends_) {
+      if (end.samples.empty()) continue;
+      const double of_end = ratio(end.all, seen.at(side_of(end))) * ratio(end.messages, end.samples.size());
+      for (OfProcedure& one : procedures_[static_cast<std::size_t>(&end - ends_.data())])
+        one.weight = one.split == 0 ? 1 : of_end * ratio(one.sampled, one.split);
     }
+    for (auto& [call, end] : halves_) call.weight = of_procedure(*end, call.op).weight;
   }
 
   // Joins what several messages of one call say: the latest counts.  The channel with the most samples tells for how
   // many calls it stands: it has samples of the others, too.
   void join() {
-    const auto place = [](const Half& h) { return std::make_tuple(h.call.kind(), h.call.rank, h.call.entered); };
-    const auto order = [&](const Half& h) { return std::make_tuple(place(h), ~h.call.waiting, h.call.late_rank); };
-    std::sort(halves_.begin(), halves_.end(), [&](const Half& a, const Half& b) { return order(a) < order(b); });
-    for (auto half = halves_.begin(); half != halves_.end();) {
-      MessageCallRow& call = result_.calls.emplace_back(half->call);
-      for (const auto first = half; half != halves_.end() && place(*half) == place(*first); ++half)
-        call.weight = std::min(call.weight, half->call.weight);
+    result_.calls.reserve(halves_.size());
+    for (auto& [of_rank, places] : places_by_rank()) {
+      std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.order() < b.order(); });
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        const MessageCallRow& half = halves_[places[i].half].call;
+        if (i == 0 || places[i].entered != places[i - 1].entered) result_.calls.push_back(half);
+        MessageCallRow& call = result_.calls.back();
+        call.weight = std::min(call.weight, half.weight);
+      }
     }
+  }
+
+  std::map<KindOfRank, Places> places_by_rank() const {
+    std::map<KindOfRank, Places> all;
+    InRuns<std::map<KindOfRank, Places>> of_rank(all);
+    for (std::uint32_t i = 0; i < halves_.size(); ++i) {
+      const MessageCallRow& call = halves_[i].call;
+      of_rank[{call.kind(), call.rank}].push_back({call.entered, ~call.waiting, call.late_rank, i});
+    }
+    return all;
   }
 
   const ChannelEnds& ends_;
   MatchedMessages matched_;
   SplitMessages result_;
   std::vector<Half> halves_;
-  std::map<EndAndOp, std::uint64_t> split_;  // number of samples
+  std::vector<std::vector<OfProcedure>> procedures_;  // by end
 };
-
-using Kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // communicator, procedure, size bin
-using KindOfRank = std::pair<Kind, int>;
 
 // The sampled calls of one rank.
 struct OfRank {
@@ -162,8 +218,9 @@ struct OfRank {
 
 std::map<KindOfRank, OfRank> by_rank(const Profile& profile, const std::vector<MessageCallRow>& calls) {
   std::map<KindOfRank, OfRank> sums;
+  InRuns<std::map<KindOfRank, OfRank>> sum_of(sums);
   for (const MessageCallRow& call : calls) {
-    OfRank& sum = sums[{call.kind(), call.rank}];
+    OfRank& sum = sum_of[{call.kind(), call.rank}];
     ++sum.samples;
     sum.weight += call.weight;
   }
@@ -179,14 +236,16 @@ std::map<KindOfRank, OfRank> by_rank(const Profile& profile, const std::vector<M
 
 using Waiting = std::map<std::tuple<Kind, std::uint32_t, int>, WaitingRow>;  // by kind, region and rank
 
-WaitingRow& row_in(Waiting& rows, const Kind& kind, std::uint32_t region, int rank) {
-  const auto [place, is_new] = rows.try_emplace({kind, region, rank});
-  WaitingRow& row = place->second;
-  if (is_new) std::tie(row.comm, row.op, row.bin) = kind;
-  row.region = region;
-  row.rank = rank;
-  return row;
+// Returns the ranks of the profile in rising order.
+std::vector<int> ranks_of(const Profile& profile) {
+  std::vector<int> ranks;
+  ranks.reserve(profile.ranks.size());
+  for (const Profile::Rank& r : profile.ranks) ranks.push_back(r.facts.rank);
+  if (!std::is_sorted(ranks.begin(), ranks.end())) std::sort(ranks.begin(), ranks.end());
+  return ranks;
 }
+
+bool has(const std::vector<int>& ranks, int rank) { return std::binary_search(ranks.begin(), ranks.end(), rank); }
 
 // The samples end a little after their calls, which may make them longer than all calls together.
 void shorten(Waiting& rows, const std::map<KindOfRank, OfRank>& ranks) {
@@ -202,38 +261,47 @@ void shorten(Waiting& rows, const std::map<KindOfRank, OfRank>& ranks) {
   }
 }
 
-}  // namespace
-
-SplitMessages split_messages(const ChannelEnds& ends) { return Splitter(ends).result(); }
-
-std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& split) {
-  const std::map<KindOfRank, OfRank> ranks = by_rank(profile, split.calls);
-  Waiting rows;
-  // The calls of a rank stand for their share of all its calls, in all regions.
-  for (const Profile::Row& row : profile.rows) {
-    const Profile::KeyFacts& key = profile.keys[row.key];
-    const auto of_rank = ranks.find({{key.comm, key.op, key.bin}, row.rank});
-    if (of_rank == ranks.end() || of_rank->second.has_time_of_samples()) continue;
-    row_in(rows, of_rank->first.first, key.region, row.rank).time +=
-        static_cast<Ns>(static_cast<double>(row.time) * of_rank->second.share() + 0.5);
-  }
-  const std::map<int, RankClock> own = clocks_of(profile);
-  for (const MessageCallRow& call : split.calls) {
-    if (own.count(call.rank) != 0) {
-      WaitingRow& row = row_in(rows, call.kind(), call.region, call.rank);
-      const OfRank& of_rank = ranks.at({call.kind(), call.rank});
+// Adds the waiting in the calls, and what others wait for, to the rows of the ranks in `own`.
+void add_rows(const std::vector<MessageCallRow>& calls, const std::vector<int>& own,
+              std::map<KindOfRank, OfRank>& ranks, Waiting& rows) {
+  InRuns<Waiting> row_of_call(rows), row_of_late(rows);
+  InRuns<std::map<KindOfRank, OfRank>> sum_of(ranks);
+  for (const MessageCallRow& call : calls) {
+    if (has(own, call.rank)) {
+      WaitingRow& row = row_of_call[{call.kind(), call.region, call.rank}];
+      const OfRank& of_rank = sum_of[{call.kind(), call.rank}];
       ++row.samples;
       row.behind += call.behind;
       const double part = call.weight * of_rank.scale() * of_rank.share();
       row.waiting += static_cast<Ns>(static_cast<double>(call.waiting) * part + 0.5);
       if (of_rank.has_time_of_samples()) row.time += static_cast<Ns>(static_cast<double>(call.spent) * part + 0.5);
     }
-    if (call.waiting != 0 && own.count(call.late_rank) != 0) {
-      WaitingRow& row = row_in(rows, call.kind(), call.late_region, call.late_rank);
+    if (call.waiting != 0 && has(own, call.late_rank)) {
+      WaitingRow& row = row_of_late[{call.kind(), call.late_region, call.late_rank}];
       ++row.last;
       row.late += call.waiting;
     }
   }
+}
+
+}  // namespace
+
+SplitMessages split_messages(const ChannelEnds& ends) { return Splitter(ends).result(); }
+
+std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& split) {
+  std::map<KindOfRank, OfRank> ranks = by_rank(profile, split.calls);
+  Waiting rows;
+  InRuns<Waiting> row_of(rows);
+  // The calls of a rank stand for their share of all its calls, in all regions.
+  for (const Profile::Row& row : profile.rows) {
+    const Profile::KeyFacts& key = profile.keys[row.key];
+    const auto of_rank = ranks.find({{key.comm, key.op, key.bin}, row.rank});
+    if (of_rank == ranks.end() || of_rank->second.has_time_of_samples()) continue;
+    row_of[{of_rank->first.first, key.region, row.rank}].time +=
+        static_cast<Ns>(static_cast<double>(row.time) * of_rank->second.share() + 0.5);
+  }
+  const std::vector<int> own = ranks_of(profile);
+  add_rows(split.calls, own, ranks, rows);
   shorten(rows, ranks);
   std::vector<MessageTime> times;
   for (const MessageCallRow& call : split.calls) {
@@ -246,13 +314,16 @@ std::vector<MessageTime> add_waiting(Profile& profile, const SplitMessages& spli
     });
   };
   for (const auto& [kind, of_rank] : ranks) {
-    if (own.count(kind.second) == 0) continue;
+    if (!has(own, kind.second)) continue;
     MessageTime& sum = *time_of(kind.first);
     const auto calls = static_cast<std::uint64_t>(of_rank.weight * of_rank.scale() + 0.5);
     sum.calls += of_rank.is_pure() ? of_rank.calls : std::max(of_rank.samples, calls);
     sum.mixed += of_rank.is_pure() ? 0 : 1;
   }
   for (auto& [place, row] : rows) {
+    std::tie(row.comm, row.op, row.bin) = std::get<0>(place);
+    row.region = std::get<1>(place);
+    row.rank = std::get<2>(place);
     row.waiting = std::min(row.waiting, row.time);
     if (row.comm < profile.has_comm.size()) profile.has_comm[row.comm] = 1;
     if (row.region < profile.has_region.size()) profile.has_region[row.region] = 1;
@@ -272,8 +343,9 @@ namespace {
 Ns error_of(const std::vector<const MessageCallRow*>& calls, double share, double scale, double ratio, bool& is_known) {
   constexpr std::size_t fewest = 4;
   std::map<std::uint64_t, double> blocks;
+  InRuns<std::map<std::uint64_t, double>> of_block(blocks);
   for (const MessageCallRow* const call : calls)
-    blocks[call->block] +=
+    of_block[call->block] +=
         scale * call->weight * (static_cast<double>(call->waiting) - ratio * static_cast<double>(call->spent));
   const auto n = static_cast<double>(blocks.size());
   is_known = share == 1 || blocks.size() >= fewest;
@@ -316,7 +388,8 @@ SampledRow row_of(const std::vector<const MessageCallRow*>& calls, const Message
 
 void sum_up(Profile& profile, const SplitMessages& split, const std::vector<MessageTime>& times) {
   std::map<Kind, std::vector<const MessageCallRow*>> groups;
-  for (const MessageCallRow& call : split.calls) groups[call.kind()].push_back(&call);
+  InRuns<std::map<Kind, std::vector<const MessageCallRow*>>> group_of(groups);
+  for (const MessageCallRow& call : split.calls) group_of[call.kind()].push_back(&call);
   for (const MessageTime& time : times)
     profile.sampled.push_back(row_of(groups.at({time.comm, time.op, time.bin}), time));
   std::map<std::pair<Kind, Unsplit>, std::uint64_t> lost;

@@ -56,7 +56,6 @@ Profile profile_of(int ranks, int machines = 1) {
   return profile;
 }
 
-// Adds the counters of the calls of a rank.
 // Adds what a rank has sampled of the operations of a procedure with 64 to 127 bytes.
 void add_operations(Profile& profile, std::uint32_t op, int rank, std::vector<MessageRow> samples) {
   ChannelEnd end;
@@ -75,6 +74,7 @@ MessageRow operation(std::uint64_t number, Ticks started, Ticks entered, Ticks s
   return made;
 }
 
+// Adds the counters of the calls of a rank.
 void count(Profile& profile, std::uint32_t op, int rank, std::uint64_t calls, Ns time) {
   Profile::Row counted{};
   counted.key = static_cast<std::uint32_t>(profile.keys.size());
@@ -171,6 +171,25 @@ TEST(of_the_messages_that_one_call_completes_the_latest_counts) {
   CHECK_EQ(receiver.waiting, 60'000u);
   CHECK_EQ(of_rank(profile, op::MPI_Waitall, 0).last, 0u);
   CHECK_EQ(of_rank(profile, op::MPI_Waitall, 2).last, 1u);
+}
+
+TEST(if_a_call_waits_for_none_of_its_messages_the_first_one_tells_how_far_it_was_behind) {
+  constexpr std::uint64_t calls = 8, of_call = 8;
+  Profile profile = profile_of(2);
+  std::vector<MessageRow> sent, received;
+  for (std::uint64_t i = 0; i < calls * of_call; ++i) {
+    const Ns begin = 10'000 * (i / of_call + 1);
+    sent.push_back(row(i, op::MPI_Isend, begin + 100 * (i % of_call), 50));
+    received.push_back(row(i, op::MPI_Waitall, begin + 5'000, 100));
+  }
+  add_end(profile, 0, 1, false, std::move(sent));
+  add_end(profile, 0, 1, true, std::move(received));
+  count(profile, op::MPI_Waitall, 1, calls, calls * 100);
+  split_all(profile);
+  const WaitingRow receiver = of_rank(profile, op::MPI_Waitall, 1);
+  CHECK_EQ(receiver.samples, calls);
+  CHECK_EQ(receiver.waiting, 0u);
+  CHECK_EQ(receiver.behind, calls * 5'000);
 }
 
 TEST(tags_tell_which_message_is_which_within_a_block) {
