@@ -400,7 +400,7 @@ def costs_of(
             one = estimated(added)
             values[name], texts[name] = one.value, text(one)
         if name in broken:
-            texts[name] = f"{texts.get(name, '')} failed {broken[name][0]} times".strip()
+            texts[name] = f"{texts.get(name, '')} failed {times_text(broken[name][0])}".strip()
     return values, texts
 
 
@@ -481,6 +481,11 @@ def median_bytes(found: Estimate) -> str:
     return bytes_text(round(found.value))
 
 
+def times_text(times: int) -> str:
+    """Return how often something happened."""
+    return "once" if times == 1 else f"{times} times"
+
+
 def failed_runs(part: str) -> list[str]:
     """Return how the runs of a part failed."""
     lines = []
@@ -488,7 +493,7 @@ def failed_runs(part: str) -> list[str]:
         for tool, (times, failure, command) in failures(records).items():
             who = "without a tool" if tool == BASELINE else tool
             lines.append(
-                f"- {who}, {program}, {ranks_text(ranks)}, {MPIS[mpi]}, {times} times: {plain(failure)}. {code(command)}"
+                f"- {who}, {program}, {ranks_text(ranks)}, {MPIS[mpi]}, {times_text(times)}: {plain(failure)}. {code(command)}"
             )
     return ["Failed runs:", "", *lines, ""] if lines else []
 
