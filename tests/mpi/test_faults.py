@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from harness import Mpi, Result, small_file_system
+from harness import SANITIZER, Mpi, Result, small_file_system
 from profile_rows import Profile
 
 # Launchers report a death with process ids in it; these lines are the programs' own.
@@ -110,6 +110,9 @@ def test_file_size_limit(mpi: Mpi) -> None:
     assert _left(where / "second") == set(), "what was begun is removed"
 
 
+@pytest.mark.skipif(
+    SANITIZER is not None, reason="the sanitizer looks at memory by means of a file descriptor"
+)
 def test_no_file_descriptor_is_left(mpi: Mpi) -> None:
     plain, under = mpi.pair(2, [mpi.compile("faults.c"), "no_files"])
     assert (under.rc, own(under)) == (plain.rc, own(plain))
@@ -273,7 +276,7 @@ def test_only_signals_that_end_a_process_have_our_handlers_and_the_umask_stays(m
 
 def test_a_communicator_that_cannot_be_made_is_not_asked_for_anything(mpi: Mpi) -> None:
     """What MPI_Comm_idup leaves behind when its request fails may be no communicator."""
-    plain, under = mpi.pair(2, [mpi.compile("faults.c"), "idup_to_the_end"], timeout=180)
+    plain, under = mpi.pair(2, [mpi.compile("faults.c"), "idup_to_the_end"], timeout=600)
     assert (under.rc, own(under)) == (plain.rc, own(plain))
     assert "failed 1" in plain.stdout
     under.open().check()

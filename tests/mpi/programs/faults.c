@@ -85,10 +85,10 @@ static void limit_file_size(void) {
 
 static void print_handlers(void) {
   /* nobody else may own the application's signals or leave another working directory behind */
-  int seen = 0;
+  unsigned seen = 0;
   for (int number = 1; number < 32; ++number) {
     struct sigaction action;
-    if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL) seen |= 1 << number;
+    if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL) seen |= 1u << number;
   }
   printf("handlers %x umask %o\n", seen, (unsigned)umask(0));
   fflush(stdout);
