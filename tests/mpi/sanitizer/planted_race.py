@@ -6,9 +6,10 @@ Only tools/sanitize.sh runs it: it needs a build with the sanitizer.
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from harness import BUILD, ROOT, Mpi
@@ -23,6 +24,17 @@ PLANTED = {
 }
 
 
+def run_as(target: str, instead: Mapping[str, Path]) -> None:
+    """Run the command that made `target` in the build, with other paths `instead` of those named."""
+    done = subprocess.run(
+        ["ninja", "-C", BUILD, "-t", "commands", "-s", target], check=True, capture_output=True, text=True
+    )
+    words = shlex.split(done.stdout)
+    assert instead.keys() <= set(words), f"{instead.keys()} are not all in: {done.stdout}"
+    words = [str(instead.get(word, word)) for word in words if word not in {":", "&&"}]
+    subprocess.run(words, check=True, cwd=BUILD, timeout=300)
+
+
 @pytest.mark.parametrize("planted", [False, True])
 def test_a_lock_that_is_left_out_is_seen(mpi: Mpi, planted: bool) -> None:
     folder = mpi.fresh("planted")
@@ -33,29 +45,12 @@ def test_a_lock_that_is_left_out_is_seen(mpi: Mpi, planted: bool) -> None:
     copy = folder / VICTIM.name
     copy.write_text(text)
 
-    commands = json.loads((BUILD / "compile_commands.json").read_text())
-    (entry,) = (entry for entry in commands if entry["file"] == str(VICTIM))
-    command = [str(copy) if word == str(VICTIM) else word for word in shlex.split(entry["command"])]
     made = folder / "changed.o"
-    command[command.index("-o") + 1] = str(made)
-    subprocess.run(command, check=True, cwd=entry["directory"], timeout=300)
-
-    rooms = ["base", "hot", "arena", "process", "state", "job", "profile", "collect", "out"]
-    parts = [*(f"core_{room}" for room in rooms), "sqlite", f"wrappers_{mpi.name}", f"core_mpi_{mpi.name}"]
-    objects = [path for part in parts for path in (BUILD / "CMakeFiles" / f"{part}.dir").rglob("*.o")]
-    others = [path for path in objects if path.name != f"{VICTIM.name}.o"]
+    original = f"CMakeFiles/core_state.dir/{VICTIM.relative_to(ROOT)}.o"
+    run_as(original, {str(VICTIM): copy, original: made, f"{original}.d": folder / "changed.d"})
     library = folder / "libcommlens.so"
-    exports = f"-Wl,--version-script={ROOT / 'cmake' / 'exports.map'}"
-    link = [
-        "c++",
-        "-shared",
-        "-fsanitize=thread",
-        "-static-libstdc++",
-        "-static-libgcc",
-        "-Wl,-z,nodelete",
-        exports,
-    ]
-    subprocess.run([*link, made, *others, "-ldl", "-o", library], check=True, timeout=300)
+    of_build = f"lib/{mpi.name}/libcommlens.so"
+    run_as(of_build, {original: made, of_build: library})
 
     program = mpi.compile("storm.c", None, flags=["-Wno-stringop-overflow"])
     whole, mpi.library = mpi.library, library
