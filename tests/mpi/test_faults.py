@@ -276,6 +276,10 @@ def test_only_signals_that_end_a_process_have_our_handlers_and_the_umask_stays(m
 
 def test_a_communicator_that_cannot_be_made_is_not_asked_for_anything(mpi: Mpi) -> None:
     """What MPI_Comm_idup leaves behind when its request fails may be no communicator."""
+    if SANITIZER is not None and mpi.name == "openmpi":
+        pytest.skip(
+            "Open MPI 4.1 receives into what it has freed when the request failed, without commlens, too"
+        )
     plain, under = mpi.pair(2, [mpi.compile("faults.c"), "idup_to_the_end"], timeout=600)
     assert (under.rc, own(under)) == (plain.rc, own(plain))
     assert "failed 1" in plain.stdout
