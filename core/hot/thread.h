@@ -191,7 +191,7 @@ struct Thread {
   // Returns whether the outermost call has not ended, as seen from a call with a frame below its own, if its return
   // address is there.
   bool encloses(const char* frame) const noexcept;
-  // The frame may have ended, and what is there now may lie between the variables of another function.
+  // The call may have returned, and the variables of another be there: the address sanitizer would report this read.
   __attribute__((no_sanitize("address"))) static Site return_address(const char* frame) noexcept {
     Site address;
     __builtin_memcpy(&address, frame + sizeof(void*), sizeof address);
