@@ -472,8 +472,12 @@ def _fault_of_open_mpi(result: Result) -> str:
         return f"launcher died of signal {-result.rc}"
     if result.rc == 1 and _REMOVED_MEANWHILE in result.stderr:
         return "another launcher removed the folder of Open MPI's sessions"
-    is_called = result.rc == 139 and _CALLED_UNLOADED.search(result.stderr)
-    return "Open MPI called what it had unloaded" if is_called else ""
+    return "Open MPI called what it had unloaded" if called_unloaded(result.rc, result.stderr) else ""
+
+
+def called_unloaded(rc: int, written: str) -> bool:
+    """Return whether Open MPI ended a launch as _CALLED_UNLOADED says; it has written so to file descriptor 2."""
+    return rc == 139 and _CALLED_UNLOADED.search(written) is not None
 
 
 def _launch(

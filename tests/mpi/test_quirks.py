@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import SANITIZER, Mpi
+from harness import SANITIZER, Mpi, called_unloaded
 from profile_rows import Profile
 
 
@@ -57,9 +57,13 @@ def test_what_the_program_is_told_about_itself(mpi: Mpi) -> None:
 
 
 def test_a_file_in_the_place_of_stderr(mpi: Mpi, tmp_path: Path) -> None:
+    """Open MPI, too, writes about its own fault into that file, so the harness does not see it and repeat the launch."""
     data = tmp_path / "data"
-    result = mpi.run(1, [mpi.compile("quirks.c", None, "-lm"), "closes", data])
-    assert result.rc == 0
+    for _ in range(3):
+        result = mpi.run(1, [mpi.compile("quirks.c", None, "-lm"), "closes", data])
+        if not called_unloaded(result.rc, data.read_text()):
+            break
+    assert result.rc == 0, (result, data.read_text())
     result.open().check()
     assert data.read_text() == "data\n", "none of our lines"
 
