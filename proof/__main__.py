@@ -11,6 +11,10 @@ from pathlib import Path
 from . import page
 from .run import RESULTS, launch_name, prove
 from .suites import SUITES
+from .summary import load, renew, save
+
+PAGE = Path("docs/evidence/transparency.md")
+KEPT = PAGE.with_suffix(".json")
 
 
 def main() -> int:
@@ -31,7 +35,9 @@ def main() -> int:
         help="do not run again what another core/ has been through without a difference; the page says which",
     )
     parser.add_argument(
-        "--page", action="store_true", help="only write the page, from results that are there"
+        "--page",
+        action="store_true",
+        help="only write the page, from the summaries and the results of this machine",
     )
     options = parser.parse_args()
     unknown = [name for name in options.suites if name not in SUITES]
@@ -39,6 +45,7 @@ def main() -> int:
         parser.error(f"no suite {unknown[0]}")
     wanted = {int(text) for text in options.ranks.split(",") if text}
     bad = 0
+    kept = load(KEPT)
     if not options.page:
         for name in options.suites or SUITES:
             for mpi in options.mpi.split(","):
@@ -51,7 +58,7 @@ def main() -> int:
                             only=options.only,
                             again=options.again,
                             keep=options.keep,
-                            order=list(SUITES).index(name),
+                            kept=kept.get(launch_name(SUITES[name], mpi, ranks)),
                         )
     declared = [
         launch_name(suite, mpi, ranks)
@@ -59,8 +66,10 @@ def main() -> int:
         for mpi in suite.mpis
         for ranks in suite.ranks
     ]
-    Path("docs/evidence/transparency.md").write_text(page.write(RESULTS, declared))
-    print("proof   docs/evidence/transparency.md", flush=True)
+    summaries = renew(kept, RESULTS, declared)
+    save(KEPT, summaries)
+    PAGE.write_text(page.write(summaries, declared))
+    print(f"proof   {PAGE}", flush=True)
     return 1 if bad else 0
 
 

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/evidence/transparency.md, from the results that are there."""
+"""docs/evidence/transparency.md, from the summaries."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any
 
-from .compare import NOT_REACHED, RUN, Case, Seen, from_record
-
-Record = dict[str, Any]
+from .summary import Summary, counted
 
 HEAD = """\
 # Transparency: test programs without and with commlens
@@ -37,43 +32,23 @@ the outcome, the output of each rank, line by line, and the exit code are compar
 """
 
 
-def write(results: Path, declared: Iterable[str]) -> str:
-    """Return the page; `declared` are the folders in `results` that should be there."""
-    launches: dict[tuple[int, bool, int], Record] = {}
-    for path in sorted(results.glob("*/*.json")):
-        add(launches, json.loads(path.read_text()))
-    records = [launches[key] for key in sorted(launches)]
-    parts = [HEAD, built(records), table(records)]
-    parts += section("Differences", "None.", named(records, "different"))
-    parts += section("Flaky without commlens", "None.", named(records, "flaky"))
-    parts += section(
-        "Fails without commlens, too",
-        "None.",
-        named(records, "same", lambda seen: seen.outcome not in ("ok", "skip", "fine", NOT_REACHED.outcome)),
-    )
-    parts += section("Cannot run here", "None.", left_out(records))
-    parts += section("Not run yet", "None.", not_yet(results, declared))
-    parts += section("Messages of commlens, except the path of the profile", "None.", said(records))
+def write(summaries: dict[str, Summary], declared: Iterable[str]) -> str:
+    """Return the page; `declared` are the launches that should be there."""
+    launches = list(summaries.values())
+    parts = [HEAD, built(launches), table(launches)]
+    parts += section("Differences", "None.", named(launches, lambda launch: launch.different))
+    parts += section("Flaky without commlens", "None.", named(launches, lambda launch: launch.flaky))
+    parts += section("Fails without commlens, too", "None.", named(launches, lambda launch: launch.fails))
+    parts += section("Cannot run here", "None.", left_out(launches))
+    parts += section("Not run yet", "None.", not_yet(summaries, declared))
+    parts += section("Messages of commlens, except the path of the profile", "None.", said(launches))
     return "\n".join(parts)
 
 
-def add(launches: dict[tuple[int, bool, int], Record], one: Record) -> None:
-    """Add what was found out about one program to that of its suite, MPI and number of ranks."""
-    empty = {"builds": set(), "cases": {}, "left_out": {}, "calls": 0, "said": Counter()}
-    record = launches.setdefault((one["order"], one["mpi"] != "openmpi", one["ranks"]), {**one, **empty})
-    record["builds"].add(one["commlens"])
-    if "not_run" in one:
-        record["left_out"][one["program"]] = one["not_run"]
-        return
-    record["cases"][one["program"]] = one["cases"]
-    record["calls"] += one["calls"]
-    record["said"].update(one["said"])
-
-
-def built(records: list[Record]) -> str:
+def built(launches: list[Summary]) -> str:
     """Return which commlens and which MPIs this is about."""
-    builds = sorted(set[str]().union(*(record["builds"] for record in records)))
-    mpis = sorted({record["mpi_version"] for record in records})
+    builds = sorted({build for launch in launches for build in launch.commlens})
+    mpis = sorted({launch.mpi_version for launch in launches})
     return f"commlens {', '.join(builds)}; {', '.join(mpis)}.\n"
 
 
@@ -86,49 +61,36 @@ def core_of(build: str) -> str:
     return build.partition("core/ is ")[2].rstrip(")")
 
 
-def cases_of(record: Record) -> Iterable[tuple[str, str, Case]]:
-    """Yield program, name and runs of all cases of a record."""
-    for program, cases in record["cases"].items():
-        for name, case in from_record(cases).items():
-            yield program, name, case
-
-
-def counted(outcomes: Iterable[str]) -> str:
-    """Return "3 ok, 1 skip"."""
-    count = Counter(outcomes)
-    first = [outcome for outcome in ("ok", "skip") if count[outcome]]
-    return ", ".join(
-        f"{count[outcome]:,} {outcome}" for outcome in [*first, *sorted(count.keys() - set(first))]
-    )
-
-
-def table(records: list[Record]) -> str:
-    """Return the table, one line per record."""
+def table(launches: list[Summary]) -> str:
+    """Return the table, one line per launch."""
     lines = [
         "| suite | MPI | ranks | programs | cases | without | with | flaky | different | calls | core/ |",
         "|---|---|---|--:|--:|---|---|--:|--:|--:|---|",
     ]
     total: Counter[str] = Counter()
-    for record in records:
-        every = list(cases_of(record))
-        # The profile is ours, not a case of the suite.
-        cases = [case for _, name, case in every if name != "(profile)"]
-        verdicts = Counter(case.verdict for _, _, case in every)
+    for launch in launches:
+        numbers = {
+            "programs": launch.programs,
+            "cases": sum(launch.without.values()),
+            "flaky": len(launch.flaky),
+            "different": len(launch.different),
+            "calls": launch.calls,
+        }
         cells = [
-            f"{record['suite']} {record['version']}",
-            record["mpi"],
-            record["ranks"] or "each its own",
-            f"{len(record['cases']):,}",
-            f"{len(cases):,}",
-            counted(case.without[0].outcome for case in cases),
-            counted(case.under[0].outcome for case in cases),
-            verdicts["flaky"],
-            verdicts["different"],
-            f"{record['calls']:,}",
-            ", ".join(sorted(core_of(build) for build in record["builds"])),
+            f"{launch.suite} {launch.version}",
+            launch.mpi,
+            launch.ranks or "each its own",
+            f"{numbers['programs']:,}",
+            f"{numbers['cases']:,}",
+            counted(launch.without),
+            counted(launch.under),
+            numbers["flaky"],
+            numbers["different"],
+            f"{numbers['calls']:,}",
+            ", ".join(sorted(core_of(build) for build in launch.commlens)),
         ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-        total.update(cases=len(cases), programs=len(record["cases"]), calls=record["calls"], **verdicts)
+        total.update(numbers)
     lines.append(
         f"| **all** | | | {total['programs']:,} | {total['cases']:,} | | | {total['flaky']} "
         f"| **{total['different']}** | {total['calls']:,} | |"
@@ -141,59 +103,40 @@ def section(title: str, empty: str, lines: list[str]) -> list[str]:
     return [f"## {title}\n", "\n".join(lines) + "\n" if lines else f"{empty}\n"]
 
 
-def named(records: list[Record], verdict: str, wanted: Callable[[Seen], bool] | None = None) -> list[str]:
-    """Return one line for each case with this verdict, equal ones of several launches together."""
+def named(launches: list[Summary], of: Callable[[Summary], dict[str, str]]) -> list[str]:
+    """Return one line for each case that `of` returns, equal ones of several launches together."""
     where: dict[str, list[str]] = {}
-    for record in records:
-        for program, name, case in cases_of(record):
-            if case.verdict != verdict or (wanted and not wanted(case.without[0])):
-                continue
-            label = program if name == RUN else f"{program} {name}"
-            if verdict == "same":
-                how = case.without[0].outcome
-            else:
-                how = f"without: {varied(case.without)}; with: {varied(case.under)}"
-            place = f"{record['mpi']} {record['ranks'] or ''}".strip()
-            where.setdefault(f"- {record['suite']}: `{label}`: {how}", []).append(place)
+    for launch in launches:
+        place = f"{launch.mpi} {launch.ranks or ''}".strip()
+        for label, how in of(launch).items():
+            where.setdefault(f"- {launch.suite}: `{label}`: {how}", []).append(place)
     return [f"{line} ({', '.join(places)})" for line, places in where.items()]
 
 
-def varied(runs: list[Seen]) -> str:
-    """Return the outcomes of several runs, or that only the text varies."""
-    text = counted(seen.outcome for seen in runs)
-    texts = len({seen.text for seen in runs})
-    return text if texts == 1 else f"{text}, {texts} texts"
-
-
-def left_out(records: list[Record]) -> list[str]:
+def left_out(launches: list[Summary]) -> list[str]:
     """Return what was not run, and why."""
     names: dict[str, dict[str, None]] = {}
-    for record in records:
-        for name, why in record["left_out"].items():
-            names.setdefault(f"- {record['suite']}, {record['mpi']}: {why}: ", {})[name] = None
+    for launch in launches:
+        for name, why in launch.left_out.items():
+            names.setdefault(f"- {launch.suite}, {launch.mpi}: {why}: ", {})[name] = None
     return [line + ", ".join(f"`{name}`" for name in found) for line, found in names.items()]
 
 
-def not_yet(results: Path, declared: Iterable[str]) -> list[str]:
+def not_yet(summaries: dict[str, Summary], declared: Iterable[str]) -> list[str]:
     """Return which launches, or how many of their programs, have no results."""
-    lines = []
-    for name in declared:
-        listed = results / name / "programs"
-        if not listed.is_file():
-            lines.append(f"- {name}")
-            continue
-        programs = len(set(listed.read_text().splitlines()))  # MPICH's list has some twice
-        done = len(list((results / name).glob("*.json")))
-        if done < programs:
-            lines.append(f"- {name}: {programs - done} of {programs} programs")
+    lines = [f"- {name}" for name in declared if name not in summaries]
+    for name, launch in summaries.items():
+        if launch.missing:
+            programs = launch.programs + len(launch.left_out) + launch.missing
+            lines.append(f"- {name}: {launch.missing} of {programs} programs")
     return lines
 
 
-def said(records: list[Record]) -> list[str]:
+def said(launches: list[Summary]) -> list[str]:
     """Return the lines commlens wrote, numbers and paths taken out."""
     count: Counter[str] = Counter()
-    for record in records:
-        count.update(record["said"])
+    for launch in launches:
+        count.update(launch.said)
     del count["commlens: profile of # ranks in #"], count["commlens: profile of # rank in #"]
     unusual = {line: number for line, number in count.items() if " % of the time in MPI" not in line}
     return [f"- {number:,} × `{line}`" for line, number in sorted(unusual.items())]

@@ -23,6 +23,7 @@ from harness import ROOT, Mpi, launch_once
 from commlens.cli import commlens
 
 from .compare import HANG, RUN, Cases, Seen, add_pair, add_without, as_record, different, from_record
+from .summary import Summary
 
 BELOW = ROOT / "build" / "proof"
 RESULTS = BELOW / "results"
@@ -93,7 +94,14 @@ def launch_name(suite: Suite, mpi: str, ranks: int) -> str:
 
 
 def prove(
-    suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5, keep: bool = False, order: int = 0
+    suite: Suite,
+    name: str,
+    ranks: int,
+    *,
+    only: str = "",
+    again: int = 5,
+    keep: bool = False,
+    kept: Summary | None = None,
 ) -> int:
     """Run a suite; return the number of cases that differ.
 
@@ -102,9 +110,9 @@ def prove(
     only : run only programs whose name matches this expression, and keep the results of the others
     again : how often at most a program is run again while something differs
     keep : what another core/ has been through without a difference is not run again either
+    kept : what is known of the launch, perhaps from another machine
 
-    Without `only`, what this commlens has been through without a difference is not run again: a proof that was stopped goes
-    on where it was.
+    Without `only`, a proof that was stopped goes on where it was: what did not differ is not run again for the same core/.
     """
     if name not in suite.mpis:
         return 0
@@ -113,14 +121,14 @@ def prove(
     place.mkdir(parents=True)
     results = RESULTS / launch_name(suite, name, ranks)
     mpi = Mpi(name, place)
-    launch = facts(suite, mpi, ranks, order)
+    launch = facts(suite, mpi, ranks)
+    if kept is not None and not only and is_known(kept, launch, keep=keep):
+        print(f"proof   {suite.name} {name} {ranks or ''} has been run without a difference", flush=True)
+        place.rmdir()
+        return 0
     begin = time.monotonic()
     bad = 0
-    listed = list(suite.programs(mpi))
-    results.mkdir(parents=True, exist_ok=True)
-    for path in set(results.glob("*.json")) - {results / f"{label_of(program)}.json" for program in listed}:
-        path.unlink()
-    (results / "programs").write_text("".join(f"{program.name}\n" for program in listed))
+    listed = list_programs(suite, mpi, results)
     programs = [program for program in listed if program.not_run or re.search(only, program.name)]
     for number, program in enumerate(programs, 1):
         about: dict[str, object] = {**launch, "program": program.name}
@@ -145,6 +153,16 @@ def prove(
     if not bad:
         shutil.rmtree(place)
     return bad
+
+
+def list_programs(suite: Suite, mpi: Mpi, results: Path) -> list[Program]:
+    """Return the programs of a suite; leave their names in `results`, and no result of another."""
+    listed = list(suite.programs(mpi))
+    results.mkdir(parents=True, exist_ok=True)
+    for path in set(results.glob("*.json")) - {results / f"{label_of(program)}.json" for program in listed}:
+        path.unlink()
+    (results / "programs").write_text("".join(f"{program.name}\n" for program in listed))
+    return listed
 
 
 def summary(cases: Cases) -> str:
@@ -329,18 +347,25 @@ def label_of(program: Program) -> str:
     return re.sub(r"\W+", "-", program.name)
 
 
-def facts(suite: Suite, mpi: Mpi, ranks: int, order: int) -> dict[str, object]:
+def facts(suite: Suite, mpi: Mpi, ranks: int) -> dict[str, object]:
     """Return what the records of all programs of a launch begin with."""
     return {
         "suite": suite.name,
         "version": debian_version(suite.version) if suite.source == "Debian" else suite.version,
         "source": suite.source,
-        "order": order,
         "commlens": built(),
         "mpi": mpi.name,
         "mpi_version": version(mpi),
         "ranks": ranks,
     }
+
+
+def is_known(kept: Summary, about: Mapping[str, object], *, keep: bool = False) -> bool:
+    """Return whether a summary is of all programs with the same versions, and nothing differs; keep: of whichever core/."""
+    if kept.missing or kept.different or (EDITED in str(about["commlens"]) and not keep):
+        return False
+    same_core = keep or kept.commlens == [about["commlens"]]
+    return same_core and (kept.version, kept.mpi_version) == (about["version"], about["mpi_version"])
 
 
 def is_done(path: Path, about: Mapping[str, object], *, keep: bool = False) -> bool:

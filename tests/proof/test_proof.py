@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ import pytest
 from build_profile import ProfileBuilder
 from proof import page
 from proof.compare import Cases, Seen, add_pair, different
-from proof.run import Pairs, Program, Suite, is_done
+from proof.run import Pairs, Program, Suite, is_done, is_known
 from proof.suites import unittest_cases
+from proof.summary import Summary, load, renew, save
 
 UNDER = '[ "$MODE" = run ]'
 """True in a script that runs under commlens."""
@@ -212,7 +214,7 @@ def test_a_unittest_case_that_differs_is_reported_by_name(tmp_path: Path) -> Non
 
 
 def record(place: Path, program: str, **about: Any) -> None:
-    names = {"suite": "fake", "version": "1", "source": "PyPI", "order": 0, "mpi": "openmpi", "ranks": 2}
+    names = {"suite": "fake", "version": "1", "source": "PyPI", "mpi": "openmpi", "ranks": 2}
     build = {"commlens": "0.1.0", "mpi_version": "Open MPI 4", "program": program}
     place.mkdir(exist_ok=True)
     (place / f"{program}.json").write_text(json.dumps({**names, **build, **about}))
@@ -228,8 +230,9 @@ def test_the_page_names_what_differs_what_is_flaky_and_what_is_missing(tmp_path:
     record(place, "b", cases={"bad": bad, "hang": hang}, calls=34, said={"commlens: hm": 2})
     record(place, "c", not_run="too big")
     (place / "programs").write_text("a\nb\nc\nd\n")
-    text = page.write(tmp_path, ["fake", "other"])
-    assert "- fake: 1 of 4 programs\n- other\n" in text
+    launches = ["fake", "other"]
+    text = page.write(renew({}, tmp_path, launches), launches)
+    assert "- other\n- fake: 1 of 4 programs\n" in text
     assert "| fake 1 | openmpi | 2 | 2 | 4 | 3 ok, 1 hang | 1 ok, 2 fail, 1 hang | 1 | 1 | 1,234 |" in text
     assert "`b bad`: without: 2 ok; with: 2 fail (openmpi 2)" in text
     assert "`a flaky`: without: 1 ok, 1 fail; with: 1 ok, 1 fail (openmpi 2)" in text
@@ -275,3 +278,37 @@ def test_what_this_commlens_has_been_through_is_not_run_again(tmp_path: Path) ->
     edited = {**about, "commlens": "0.1.0 (core/ is 1234, edited)"}
     record.write_text(json.dumps({**edited, "cases": same}))
     assert not is_done(record, edited)
+
+
+def test_a_proof_goes_on_on_another_machine(tmp_path: Path) -> None:
+    """All of a launch replaces what was kept of it; a part of it does not."""
+    same = {"(run)": {"without": [["ok", ""]], "with": [["ok", ""]]}}
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    for program in ("a", "b"):
+        record(first / "fake", program, cases=same, calls=1, said={})
+    (first / "fake" / "programs").write_text("a\nb\n")
+    kept = tmp_path / "kept.json"
+    save(kept, renew(load(kept), first, ["fake", "other"]))
+    summaries = load(kept)
+    assert {launch: (one.programs, one.calls) for launch, one in summaries.items()} == {"fake": (2, 2)}
+
+    record(second / "fake", "a", cases=same, calls=10, said={})
+    (second / "fake" / "programs").write_text("a\nb\n")
+    assert renew(summaries, second, ["fake"]) == summaries
+    record(second / "fake", "b", not_run="too big")
+    assert renew(summaries, second, ["fake"])["fake"].calls == 10
+
+
+def test_a_launch_that_was_run_on_another_machine_is_not_run_again() -> None:
+    about = {"commlens": "0.1.0 (core/ is 1234)", "version": "1", "mpi_version": "Open MPI 4"}
+    kept = Summary("fake", "1", "openmpi", "Open MPI 4", 2, ["0.1.0 (core/ is 1234)"], 2, 0, 9, {}, {})
+    assert is_known(kept, about)
+    for other in ({"commlens": "0.1.0 (core/ is 5678)"}, {"version": "2"}, {"mpi_version": "Open MPI 5"}):
+        assert not is_known(kept, {**about, **other})
+    assert is_known(kept, {**about, "commlens": "0.1.0 (core/ is 5678)"}, keep=True)
+    assert not is_known(replace(kept, missing=1), about)
+    assert not is_known(replace(kept, different={"a": "without: 1 ok; with: 1 fail"}), about)
+    edited = "0.1.0 (core/ is 1234, edited)"
+    assert not is_known(replace(kept, commlens=[edited]), {**about, "commlens": edited})
