@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -61,6 +62,9 @@ static void* room(size_t bytes) {
   used += (bytes + 2 * SLACK + 63) / 64 * 64;
   return start;
 }
+
+/* A copy of an array literal, which ends with its block, that lives as long as a buffer. */
+#define KEPT(...) memcpy(room(sizeof(__VA_ARGS__)), (__VA_ARGS__), sizeof(__VA_ARGS__))
 
 static const char* path(const char* name) {
   static __thread char full[4096];

@@ -105,15 +105,22 @@ class Writer:
             return value.c
         if parameter == "buf" or parameter.endswith(("buf", "_addr")):
             return f"room({value})"
+        if parameter.endswith(("counts", "displs", "types")):
+            array = self.array(name, parameter, value, large)
+            # The MPI library may read an array until the request is complete, when this function has returned.
+            return f"KEPT({array})" if "request" in PARAMETERS[name].split() else array
+        assert isinstance(value, int), (name, parameter, value)
+        return str(value)
+
+    @staticmethod
+    def array(name: str, parameter: str, value: Any, large: bool) -> str:
+        """Return a C array of counts, displacements or datatypes."""
         if parameter.endswith("counts"):
             return ints(value, "MPI_Count" if large else "int")
         if parameter.endswith("displs"):
             addresses = large or name.lower().startswith(("neighbor_alltoallw", "ineighbor_alltoallw"))
             return ints(value, "MPI_Aint" if addresses else "int")
-        if parameter.endswith("types"):
-            return f"(MPI_Datatype[]){{{', '.join([d.c for d in value] or ['MPI_INT'])}}}"
-        assert isinstance(value, int), (name, parameter, value)
-        return str(value)
+        return f"(MPI_Datatype[]){{{', '.join([d.c for d in value] or ['MPI_INT'])}}}"
 
     def request(self) -> Request:
         return Request(self.slot("r"))

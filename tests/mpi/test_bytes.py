@@ -73,3 +73,22 @@ def test_the_programs_call_all_that_they_claim() -> None:
     # collectives.py says why this one cannot be tested with the MPI libraries we have.
     missing = EXPECTED_PROCEDURES - made.keys() - {"Neighbor_alltoallw_init"}
     assert not missing, f"never made: {sorted(missing)}"
+
+
+STARTS_REQUEST = re.compile(r"MPI_(I\w+|\w+_init(_c)?)\(")
+LITERAL = re.compile(r"(?<!KEPT\()\(\w+\[\]\)\{")
+
+
+def test_arrays_live_until_the_request_is_complete() -> None:
+    """An array literal ends with its block. Open MPI reads the datatypes of MPI_Ialltoallw once more at the end."""
+    started = [
+        line
+        for seed in SEEDS
+        for parts in Program(seed, mpi4=True).parts
+        for part in parts
+        for lines in part.lines
+        for line in lines
+        if STARTS_REQUEST.match(line)
+    ]
+    assert sum("KEPT((MPI_Datatype[]){" in line for line in started) > 10
+    assert not [line for line in started if LITERAL.search(line)]
