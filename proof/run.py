@@ -321,7 +321,7 @@ def built() -> str:
     """Return which commlens this is: the version, and which core/ it was built from."""
     git = ["git", "-C", str(ROOT)]
     tree = subprocess.run(
-        [*git, "rev-parse", "--short", "HEAD:core"], capture_output=True, text=True, check=True
+        [*git, "rev-parse", "--short=8", "HEAD:core"], capture_output=True, text=True, check=True
     )
     edited = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "core", "generated"]).returncode
     return f"{read(ROOT / 'VERSION').strip()} (core/ is {tree.stdout.strip()}{EDITED if edited else ''})"

@@ -36,9 +36,7 @@ class Summary:
     under: dict[str, int]
     different: dict[str, str] = field(default_factory=dict)  # what was seen of each case
     flaky: dict[str, str] = field(default_factory=dict)
-    fails: dict[str, str] = field(
-        default_factory=dict
-    )  # outcome of each case that fails without commlens, too
+    fails: dict[str, str] = field(default_factory=dict)  # outcome of what fails without commlens, too
     left_out: dict[str, str] = field(default_factory=dict)  # why each program cannot run
     said: dict[str, int] = field(default_factory=dict)  # lines of commlens
 
