@@ -221,9 +221,10 @@ Site unwind_path(PathCache& cache, Site key, Site site, const char* frame, const
 Site add_python_path(PathCache& cache, Site caller, Site site, const char* frame) noexcept try {
   const python::Position at = python::position(cache.is_shared_python);
   if (&cache != &PathCache::none) cache.python_thread = at.thread;
-  // In the key the instruction tells apart the calls of one function.  That it has path_bit keeps the path from those
-  // wrappers that know nothing of Python.
-  const Site key = path_bit | combine(caller, at.frame != 0 ? at.instruction : 0);
+  // In the key the instruction tells apart the calls of one function, and Python's frame the depths from which it is
+  // called: from 3.11 on, the frame of the stack is the same for all of them.  That it has path_bit keeps the path from
+  // those wrappers that know nothing of Python.
+  const Site key = path_bit | combine(combine(caller, at.frame), at.frame != 0 ? at.instruction : 0);
   if (const Site known = find_in_python(cache, key, frame)) return known;
   return unwind_path(cache, key, site, frame,
                      python::frames_at(at.thread, &cache.python_thread, frame_limit, cache.is_shared_python));

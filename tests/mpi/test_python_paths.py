@@ -121,6 +121,23 @@ def test_paths_are_those_taken(mpi: Mpi, python: Python, frames: int) -> None:
     assert len(expected) > 90
 
 
+def test_known_paths_are_not_read_again(mpi: Mpi, python: Python, tmp_path: Path) -> None:
+    """However many frames of Python make the same call with the same stack in C."""
+    reads = tmp_path / "reads"
+    counter = mpi.compile("count_reads.c", shared=True)
+    result = mpi.run(
+        1,
+        [python.program, PROGRAMS / "python_depths.py"],
+        {**python.environment, "READS_FILE": str(reads)},
+        preload=(*python.preload, counter),
+    )
+    calls = int(result.stdout)
+    assert (result.rc, calls) == (0, 7500), result
+    assert sum(counted(result.open(), "MPI_Iprobe").values()) == calls
+    # The start takes about 2,000 reads, a new path about 20.
+    assert 0 < int(reads.read_text()) < calls
+
+
 @pytest.mark.parametrize("memory", ["zeros", "missing", "text", "cycle"])
 @pytest.mark.parametrize("version", ["3.9.1 (x)", "3.11.2 (x)"])
 def test_strange_memory_leaves_native_paths(mpi: Mpi, version: str, memory: str) -> None:
