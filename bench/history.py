@@ -25,7 +25,7 @@ import numpy as np
 from regions import compile_annotated, quartiles
 from run import BUILD, ENVIRONMENT, HERE, RUNNER, machine
 
-from commlens.overhead.estimate import FEWEST, estimate
+from commlens.overhead.estimate import FEWEST, relative
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -83,7 +83,9 @@ def change_text(without: list[float], with_: list[float]) -> str:
     >>> change_text([100.0] * 6, [101.0] * 6), change_text([100.0], [99.0])
     ('+1.00 % (+1.00 to +1.00 %)', '-1.00 % (too few pairs for an interval)')
     """
-    found = estimate([after / before - 1 for before, after in zip(without, with_)], np.random.default_rng(1))
+    found = relative(with_, without, np.random.default_rng(1))
+    if found is None:
+        return "no pairs"
     interval = "too few pairs for an interval"
     if not np.isnan(found.low):
         interval = f"{100 * found.low:+.2f} to {100 * found.high:+.2f} %"

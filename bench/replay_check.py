@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 from bench.apps import PROGRAMS, build  # noqa: E402
 from bench.run import ENVIRONMENT, launch  # noqa: E402
 
-from commlens.overhead.estimate import estimate  # noqa: E402
+from commlens.overhead.estimate import relative  # noqa: E402
 from commlens.overhead.legs import split  # noqa: E402
 from commlens.profile import open_profile  # noqa: E402
 from commlens.tune.cases import read_cases  # noqa: E402
@@ -101,7 +101,10 @@ def measure(name: str, mpi: str, runner: Path, seconds: float, folder: Path) -> 
 
 def line(name: str, case: Case, pairs: list[Pair]) -> str:
     """Return the line of a case."""
-    change = estimate([after / before - 1 for before, after in pairs], np.random.default_rng(1))
+    change = relative(
+        [after for _, after in pairs], [before for before, _ in pairs], np.random.default_rng(1)
+    )
+    assert change is not None, "both took time"
     run, again = (median(pair[i] for pair in pairs) / 1000 for i in (0, 1))
     agrees = "" if np.isnan(change.low) else "yes" if change.low <= 0 <= change.high else "no"
     bin = "" if case.bin <= 0 else f"{2 ** (case.bin - 1):,} B"

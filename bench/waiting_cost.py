@@ -23,7 +23,7 @@ from bench.apps import PROGRAMS, build  # noqa: E402
 from bench.run import BUILD, ENVIRONMENT  # noqa: E402
 
 from commlens.base.interrupt import interruptible  # noqa: E402
-from commlens.overhead.estimate import Estimate, estimate, whole_rounds  # noqa: E402
+from commlens.overhead.estimate import Estimate, estimate, relative, whole_rounds  # noqa: E402
 from commlens.overhead.legs import commlens_tool, find_stopwatch, split  # noqa: E402
 from commlens.overhead.measure import Run, rounds  # noqa: E402
 
@@ -57,7 +57,9 @@ def main() -> None:
     for mpi in options.mpi.split(","):
         for name in options.programs:
             found = measure(mpi, name, options.rounds)
-            net = estimate([one[WITH].net_ns / one[WITHOUT].net_ns - 1 for one in found], generator)
+            both = ([one[leg].net_ns for one in found] for leg in (WITH, WITHOUT))
+            net = relative(*both, generator)
+            assert net is not None, "all runs took time"
             hook = estimate([float(one[WITH].hook_ns - one[WITHOUT].hook_ns) for one in found], generator)
             print(f"{mpi:8} {name:14} {text(net, '%', 100):>32} {text(hook, 'ms', 1e-6):>34}", flush=True)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import resource
@@ -16,16 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from conftest import Run as Command
-from scipy import stats
 from tests.needs import need_modules
 
 from commlens.base.errors import CommlensError
 from commlens.compare.statistics import adjusted
 from commlens.overhead import legs, measure, raw
-from commlens.overhead.estimate import corrected, costs, estimate, hodges_lehmann, signed_rank_p, tail
+from commlens.overhead.estimate import corrected, costs
 from commlens.overhead.legs import BASELINE, HERE, Tool, parse_tool, parse_wrapper, split
 from commlens.overhead.measure import Run, Times, summarize
 
@@ -158,71 +155,6 @@ def test_the_parts_of_a_run_add_up_to_the_whole() -> None:
     run = summarize(times, 120, 7, 3, 1, "t")
     assert (run.net_ns, run.hook_ns, run.wrap_ns, run.wall_ns) == (80, 15, 25, 120)
     assert (run.processes, run.memory_bytes, run.output_bytes) == (2, 300 * 1024, 7)
-
-
-def test_the_estimate_is_the_median_of_the_means_of_all_pairs() -> None:
-    values = np.random.default_rng(5).normal(size=(3, 11))
-    estimates = hodges_lehmann(values)
-    assert len(estimates) == len(values)
-    for row, found in zip(values, estimates):
-        means = [(a + b) / 2 for a, b in itertools.combinations_with_replacement(row, 2)]
-        assert found == pytest.approx(np.median(means))
-
-
-@pytest.mark.parametrize("shift", [0.0, 0.4, -1.0])
-def test_the_test_for_a_difference_is_that_of_wilcoxon(shift: float) -> None:
-    values = np.random.default_rng(7).normal(loc=shift, size=20)
-    expected = stats.wilcoxon(values, method="exact").pvalue
-    # drawn 20,000 times: within five standard deviations of a share of that many
-    assert signed_rank_p(values, np.random.default_rng(1)) == pytest.approx(
-        expected, abs=5 * np.sqrt(expected * (1 - expected) / 20000) + 1e-4
-    )
-    assert signed_rank_p(np.zeros(9), np.random.default_rng(1)) == 1
-
-
-@pytest.mark.long
-def test_an_interval_holds_what_is_true_as_often_as_it_says() -> None:
-    """200 times 20 rounds with a cost of 1 %: 95 % of the intervals hold it; 16 misses or more come once in 30 times."""
-    draw = np.random.default_rng(3)
-    found = [estimate(draw.normal(loc=0.01, scale=0.02, size=20).tolist(), draw) for _ in range(200)]
-    held = sum(one.low <= 0.01 <= one.high for one in found)
-    assert 176 <= held <= 199
-    needed = [one.needed for one in found if one.needed is not None and not one.is_resolved]
-    # By normal theory (1.96 * 0.02 / 0.01)^2 = 15.4 for the true difference; where 20 did not do, it looked smaller.
-    assert needed and np.median(needed) > 20
-
-
-@pytest.mark.long
-def test_the_runs_said_to_be_needed_find_the_difference_four_times_in_five() -> None:
-    """By normal theory ((1.96 + 0.84) * 0.02 / 0.01)^2 = 31.4; the estimate wants 3 / pi times less precision: 32.9."""
-    draw = np.random.default_rng(17)
-    needed = estimate(draw.normal(loc=0.01, scale=0.02, size=400).tolist(), draw).needed
-    assert needed == pytest.approx(32.9, rel=0.25)
-    found = sum(
-        estimate(draw.normal(loc=0.01, scale=0.02, size=33).tolist(), draw).is_resolved for _ in range(100)
-    )
-    # Each bound is passed once in 1,000 times where it is 80 of 100.
-    assert 67 <= found <= 91
-
-
-@pytest.mark.parametrize("number", [6, 8])
-def test_an_interval_of_few_rounds_holds_what_is_true_as_often_as_it_says(number: int) -> None:
-    """Of 400 intervals of 95 % fewer than 365 hold it once in 3,000 times; plain quantiles of 6 rounds do in 345."""
-    draw = np.random.default_rng(11)
-    found = [estimate(draw.normal(loc=0.01, scale=0.02, size=number).tolist(), draw) for _ in range(400)]
-    assert sum(one.low <= 0.01 <= one.high for one in found) >= 365
-
-
-def test_the_tail_is_that_of_the_t_distribution() -> None:
-    for number in (6, 7, 12, 40, 1000):
-        expected = stats.norm.cdf(-stats.t.ppf(0.975, number - 1) * np.sqrt(number / (number - 1)))
-        assert tail(number) == pytest.approx(expected, rel=0.01)
-
-
-def test_few_rounds_say_nothing() -> None:
-    found = estimate([0.5] * 5, np.random.default_rng(1))
-    assert found.value == 0.5
-    assert np.isnan(found.low) and np.isnan(found.p) and not found.is_resolved
 
 
 @pytest.mark.long

@@ -169,6 +169,28 @@ def estimate(values: Sequence[float], generator: np.random.Generator) -> Estimat
     return Estimate(value, low, high, signed_rank_p(differences, generator), needed)
 
 
+def relative(
+    changed: Sequence[float], base: Sequence[float], generator: np.random.Generator
+) -> Estimate | None:
+    """Return the estimate of the relative change of a time, from the pairs of the rounds; None without any.
+
+    It is that of the logarithms: a round of half the time and one of twice the time outweigh each other. So one disturbed
+    round does not hide that the time is a hundredth in all others.
+
+    Parameters
+    ----------
+    changed, base : sequence of float
+        One time per round each, of any unit. A round counts if both are above 0.
+    """
+    logarithms = [math.log(one / other) for one, other in zip(changed, base) if one > 0 and other > 0]
+    if not logarithms:
+        return None
+    found = estimate(logarithms, generator)
+    return replace(
+        found, value=math.expm1(found.value), low=math.expm1(found.low), high=math.expm1(found.high)
+    )
+
+
 def whole_rounds(runs: Sequence[Run]) -> list[dict[str, Run]]:
     """Return the runs of each round by tool, for the rounds with all tools, except the warm-up."""
     by_round: dict[int, dict[str, Run]] = {}
@@ -209,18 +231,18 @@ def costs(runs: Sequence[Run], seed: int = 1) -> list[Cost]:
         if tool == BASELINE:
             found.append(Cost(tool, *medians, runs=count))
             continue
-        ratios = [
-            round[tool].net_ns / round[BASELINE].net_ns - 1
-            for round in whole
-            if round[BASELINE].net_ns and not round[tool].failure
-        ]
+        whole_of_tool = [round for round in whole if not round[tool].failure]
         found.append(
             Cost(
                 tool,
                 *medians,
                 runs=count,
                 crashed=crashed([round[tool] for round in whole]),
-                ratio=estimate(ratios, generator) if ratios else None,
+                ratio=relative(
+                    [round[tool].net_ns for round in whole_of_tool],
+                    [round[BASELINE].net_ns for round in whole_of_tool],
+                    generator,
+                ),
                 net=added(tool, lambda run: run.net_ns),
                 hook=added(tool, lambda run: run.hook_ns),
                 wrap=added(tool, lambda run: run.wrap_ns),

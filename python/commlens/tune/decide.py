@@ -15,7 +15,7 @@ from statistics import median
 import numpy as np
 
 from commlens.compare.statistics import ALPHA, adjusted
-from commlens.overhead.estimate import FEWEST, Estimate, estimate
+from commlens.overhead.estimate import FEWEST, Estimate, relative
 from commlens.tune.measurements import Measurements
 from commlens.tune.model import Choice
 
@@ -55,8 +55,11 @@ def compared(measured: Measurements, seed: int = 1) -> Changes:
         base = medians.get((case, 0), {})
         rounds = sorted(set(times) & set(base))[-MOST_ROUNDS:]
         if candidate > 0 and len(rounds) >= FEWEST:
-            ratios = [times[round] / base[round] - 1 for round in rounds]
-            found[case, candidate] = (estimate(ratios, generator), len(rounds))
+            change = relative(
+                [times[round] for round in rounds], [base[round] for round in rounds], generator
+            )
+            if change is not None:
+                found[case, candidate] = (change, len(rounds))
     return found
 
 

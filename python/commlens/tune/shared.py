@@ -16,7 +16,7 @@ import numpy as np
 
 from commlens.algorithms.calls import collective_of
 from commlens.compare.statistics import ALPHA, adjusted
-from commlens.overhead.estimate import FEWEST, Estimate, estimate
+from commlens.overhead.estimate import FEWEST, Estimate, relative
 from commlens.tune.decide import LEAST_CHANGE, MOST_ROUNDS, Changes, round_medians
 from commlens.tune.measurements import Measurements
 from commlens.tune.model import Candidate, Case, Choice
@@ -123,14 +123,10 @@ def _of_all_calls(
     rounds = set.intersection(*({*medians[i, k]} & {*medians[i, 0]} for i, k in numbers))
     if len(rounds) < FEWEST:
         return None
-    ratios = [
-        sum(calls[i] * medians[i, k][round] for i, k in numbers)
-        / sum(calls[i] * medians[i, 0][round] for i in group)
-        - 1
-        for round in sorted(rounds)[-MOST_ROUNDS:]
-        if any(calls[i] for i in group)
-    ]
-    return estimate(ratios, generator) if ratios else None
+    last = sorted(rounds)[-MOST_ROUNDS:]
+    taken = [sum(calls[i] * medians[i, k][round] for i, k in numbers) for round in last]
+    default = [sum(calls[i] * medians[i, 0][round] for i in group) for round in last]
+    return relative(taken, default, generator)
 
 
 def _choice(
