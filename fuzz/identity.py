@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import ROOT, Mpi, Result
+from harness import ROOT, Mpi
+from launches import Result
 from profile_rows import Profile
 
 HERE = Path(__file__).resolve().parent

@@ -26,7 +26,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from harness import ROOT, Mpi, Result
+from harness import ROOT, Mpi
+from launches import Result
 
 from fuzz.files import FILE_SIZE
 from fuzz.program import Program, source

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import ROOT, Mpi, launch_once
+from harness import ROOT, Mpi
+from launches import launch_once
 
 from commlens.cli import commlens
 

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from harness import LAUNCH_MARK, RANKS, Mpi, Result, launch_again, launch_once
+from harness import Mpi
+from launches import LAUNCH_MARK, RANKS, Result, launch
 
 # Namespaces of one's own need rights, or a user namespace in which one has them.
 _UNSHARE = ["unshare", "--uts", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
@@ -172,5 +173,4 @@ def run_on(
     for name, value in (everywhere or {}).items():
         apart += ["-genv", name, value] if mpi.hydra else ["-x", f"{name}={value}"]
     command, environment = hosts.prepare(mpi, argv, env or {}, profile, mode, apart, preload)
-    result = launch_once(command, environment, 60, where, profile)
-    return result or launch_again((command, environment), None, 60, where, profile)
+    return launch((command, environment), None, 60, where, profile)

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from harness import BUILD, PROGRAMS, ROOT, SANITIZER, SANITIZER_ENV, Mpi, Result
+from harness import BUILD, PROGRAMS, ROOT, SANITIZER, SANITIZER_ENV, Mpi
+from launches import Result
 from profile_rows import Profile
 from test_languages import mpi4py_env
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from harness import Mpi, Result
+from harness import Mpi
+from launches import Result
 
 HERE = Path(__file__).resolve().parent
 INPUTS = HERE / "apps_inputs"

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from bench.apps import PROGRAMS, SOURCES
-from harness import ROOT, Mpi, Result
+from harness import ROOT, Mpi
+from launches import Result
 
 RANKS = 4
 

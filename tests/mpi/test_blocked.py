@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from harness import ROOT, Mpi, commlens, started
+from harness import ROOT, Mpi, commlens
+from launches import started
 from processes import is_alive, wait_until
 from profile_rows import Profile
 

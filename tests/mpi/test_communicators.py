@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from harness import Mpi, Result
+from harness import Mpi
+from launches import Result
 from profile_rows import Profile
 
 ALL = [0, 1, 2, 3]

@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from harness import Mpi, without_summary
+from harness import Mpi
+from launches import without_summary
 
 # What is written, where and by whom does not depend on the MPI library.
 pytestmark = pytest.mark.dealt

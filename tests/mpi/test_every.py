@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 from declarations import declared, preprocessed
-from harness import PROGRAMS, ROOT, Mpi, Result
+from harness import PROGRAMS, ROOT, Mpi
+from launches import Result
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from harness import SANITIZER, Mpi, Result, small_file_system
+from harness import SANITIZER, Mpi, small_file_system
+from launches import Result
 from profile_rows import Profile
 
 # Launchers report a death with process ids in it; these lines are the programs' own.

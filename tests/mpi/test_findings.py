@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 
 import pytest
-from harness import TRIES, Mpi, Result, commlens
+from harness import TRIES, Mpi, commlens
+from launches import Result
 
 PROGRAM = "faults_to_find.c"
 

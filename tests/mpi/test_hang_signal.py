@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pytest
 from build_once import PATIENCE
-from harness import LAUNCH_MARK, Mpi, kill_all
+from harness import Mpi
+from launches import LAUNCH_MARK, kill_all
 from processes import wait_until
 from profile_rows import Profile
 from test_survive import commlens

@@ -9,15 +9,26 @@ import warnings
 from pathlib import Path
 
 import pytest
-from harness import WARNING, Result, launch_again, launch_once
+from launches import WARNING, Result, launch, launch_once
 
 
 def launcher(folder: Path, fault: str) -> list[str]:
-    """Write a launcher that ends with `fault` at its first launch, and prints "done" later."""
-    script = folder / "launcher"
-    script.write_text(f"#!/bin/sh\n[ -e launched ] && echo done && exit\ntouch launched\n{fault}\n")
+    """Write a launcher that ends with `fault` at its first launch, and prints "done" later.
+
+    It remembers its first launch in `folder`, so it has to be launched in another one.
+    """
+    script, launched = folder / "launcher", folder / "launched"
+    script.write_text(f"#!/bin/sh\n[ -e {launched} ] && echo done && exit\ntouch {launched}\n{fault}\n")
     script.chmod(0o755)
     return [str(script)]
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Path:
+    """Make a folder for launches."""
+    path = tmp_path / "where"
+    path.mkdir()
+    return path
 
 
 def check_repeated(result: Result | None, said: list[warnings.WarningMessage], text: str) -> None:
@@ -41,18 +52,18 @@ def check_repeated(result: Result | None, said: list[warnings.WarningMessage], t
         ),
     ],
 )
-def test_a_fault_of_the_launcher_is_a_warning(tmp_path: Path, fault: str, text: str) -> None:
+def test_a_fault_of_the_launcher_is_a_warning(tmp_path: Path, where: Path, fault: str, text: str) -> None:
     with warnings.catch_warnings(record=True) as said:  # with the filters of pyproject.toml
-        result = launch_once(launcher(tmp_path, fault), os.environ, 60, tmp_path, tmp_path / "profile.db")
+        result = launch_once(launcher(tmp_path, fault), os.environ, 60, where, where / "profile.db")
     check_repeated(result, said, text)
 
 
-def test_a_launch_that_did_not_end_in_time_is_a_warning(tmp_path: Path) -> None:
-    command = launcher(tmp_path, "")
-    (tmp_path / "launched").touch()
+def test_a_launch_that_did_not_end_in_time_is_a_warning(tmp_path: Path, where: Path) -> None:
+    command = launcher(tmp_path, "touch left; sleep 100")
     with warnings.catch_warnings(record=True) as said:
-        result = launch_again((command, dict(os.environ)), None, 20, tmp_path, tmp_path / "profile.db")
-    check_repeated(result, said, "did not end within 20 s")
+        result = launch((command, dict(os.environ)), None, 1, where, where / "profile.db")
+    check_repeated(result, said, "did not end within 1 s")
+    assert not (where / "left").exists()
 
 
 def test_a_launch_that_ends_otherwise_is_not_repeated(tmp_path: Path) -> None:
@@ -60,3 +71,18 @@ def test_a_launch_that_ends_otherwise_is_not_repeated(tmp_path: Path) -> None:
         result = launch_once(launcher(tmp_path, "exit 1"), os.environ, 60, tmp_path, tmp_path / "profile.db")
     assert result is not None
     assert (result.rc, result.stdout, said) == (1, "", [])
+
+
+def test_a_repeated_launch_leaves_only_its_own_files(tmp_path: Path, where: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (where / "input").touch()
+    (where / "empty").mkdir()
+    left = f"mkdir -p made/deep; touch made/deep/file {out}/profile.db; ln -s . made/link"
+    with warnings.catch_warnings(record=True) as said:
+        result = launch_once(
+            launcher(tmp_path, f"{left}; kill -SEGV $$"), os.environ, 60, where, out / "profile.db"
+        )
+    check_repeated(result, said, "launcher died of signal 11")
+    assert list(out.iterdir()) == []
+    assert sorted(path.name for path in where.iterdir()) == [".stderr", ".stdout", "empty", "input"]

@@ -7,8 +7,9 @@ tools/hosts.sh and tools/slurm.sh do the same on networks and under a batch syst
 from __future__ import annotations
 
 import pytest
-from harness import Mpi, started
+from harness import Mpi
 from hosts import Hosts, run_on
+from launches import started
 from processes import kill_at_once
 from profile_rows import Profile
 from test_sessions import NO_SESSIONS

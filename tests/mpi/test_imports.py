@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, Mpi, Result, commlens
+from harness import PROGRAMS, Mpi, commlens
+from launches import Result
 from test_languages import mpi4py_env
 
 from commlens.reports._bindings import CXX

@@ -6,8 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import Mpi, Profile
+from harness import Mpi
 from harness import commlens as run_commlens
+from profile_rows import Profile
 
 SECONDS = 3
 MOST_SLICES = 128

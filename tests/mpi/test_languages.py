@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, Mpi, Result
+from harness import PROGRAMS, Mpi
+from launches import Result
 from profile_rows import Count
 
 # Some of what tour.c does, worked out by hand: with it equal profiles are also right ones.

@@ -11,7 +11,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import Mpi, Result, without_summary
+from harness import Mpi
+from launches import Result, without_summary
 from test_storage import CALLS, KEPT, RANKS, Place, check_complete, check_job, place
 
 # What is written, where and by whom does not depend on the MPI library.

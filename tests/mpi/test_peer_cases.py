@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from build_once import PATIENCE
-from harness import LINK, Mpi, Result, commlens, started
+from harness import LINK, Mpi, commlens
+from launches import Result, started
 from profile_rows import Profile
 from test_annotated import INCLUDE
 

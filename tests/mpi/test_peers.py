@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
-from harness import PROGRAMS, Mpi, Result
+from harness import PROGRAMS, Mpi
+from launches import Result
 
 Pairs = dict[tuple[str, int, int], tuple[int, int]]
 """(communicator, source, destination): messages and bytes; world ranks."""

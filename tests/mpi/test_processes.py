@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, Mpi, Result
+from harness import PROGRAMS, Mpi
+from launches import Result
 from profile_rows import Profile
 
 BOTH = (0, 1)

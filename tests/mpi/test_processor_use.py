@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from harness import TRIES, Mpi, Result, commlens
+from harness import TRIES, Mpi, commlens
+from launches import Result
 from profile_rows import Profile
 
 MS = 10**6

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from harness import Mpi, Result
+from harness import Mpi
+from launches import Result
 from test_shapes import MONITORING
 
 FLUSHES = {"COMMLENS_PCONTROL": "mpip"}

@@ -11,7 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, ROOT, SANITIZER, TRIES, Mpi, Result, commlens
+from harness import PROGRAMS, ROOT, SANITIZER, TRIES, Mpi, commlens
+from launches import Result
 from profile_rows import Profile
 from test_languages import mpi4py_env
 

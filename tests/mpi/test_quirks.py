@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import SANITIZER, Mpi, called_unloaded
+from harness import SANITIZER, Mpi
+from launches import called_unloaded
 from profile_rows import Profile
 
 

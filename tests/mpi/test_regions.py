@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from build_once import PATIENCE
-from harness import LINK, ROOT, SANITIZER, SANITIZER_ENV, Mpi, Result, commlens, started
+from harness import LINK, ROOT, SANITIZER, SANITIZER_ENV, Mpi, commlens
+from launches import Result, started
 from processes import is_alive, kill_at_once, wait_until
 from profile_rows import Profile
 

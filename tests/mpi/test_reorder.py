@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from harness import LINK, PROGRAMS, Mpi, Result
+from harness import LINK, PROGRAMS, Mpi
 from hosts import Hosts, run_on
+from launches import Result
 from test_annotated import FORTRAN, INCLUDE
 from test_languages import mpi4py_env
 

@@ -8,7 +8,8 @@ import re
 import sys
 
 import pytest
-from harness import Mpi, Result
+from harness import Mpi
+from launches import Result
 from profile_rows import Profile
 from test_languages import mpi4py_env
 from test_survive import commlens

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from harness import Mpi, Result, commlens, small_file_system
+from harness import Mpi, commlens, small_file_system
+from launches import Result
 from profile_rows import Profile
 from recorders import wait_for_recorder
 from test_survive import job

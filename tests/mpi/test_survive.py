@@ -21,7 +21,8 @@ from pathlib import Path
 import harness
 import pytest
 from build_once import PATIENCE
-from harness import Mpi, started
+from harness import Mpi
+from launches import started
 from processes import is_alive, kill_at_once, wait_until
 from profile_rows import Profile
 

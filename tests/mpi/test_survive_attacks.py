@@ -20,7 +20,8 @@ from pathlib import Path
 import harness
 import pytest
 from build_once import PATIENCE
-from harness import Mpi, started
+from harness import Mpi
+from launches import started
 from processes import is_alive, kill_at_once, send_signal, wait_until
 from profile_rows import Profile
 from test_survive import KILLS, RANKS, check_counts, commlens, job, recovered

@@ -7,7 +7,8 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from harness import Mpi, Result
+from harness import Mpi
+from launches import Result
 
 from commlens.algorithms._offered import LIBRARIES
 from commlens.cli import commlens

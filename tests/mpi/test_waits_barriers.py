@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 import pytest
-from harness import Mpi, Result, commlens
+from harness import Mpi, commlens
+from launches import Result
 
 OPERATIONS = ("barrier", "allreduce", "alltoallv", "bcast", "scatter", "reduce", "gather", "scan")
 CALLS, MICROSECONDS, LATE = 20, 10_000, 1

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import pytest
 from forge import HEAD, HEADER_BYTES_AT
-from harness import Mpi, Result, commlens, started
+from harness import Mpi, commlens
+from launches import Result, started
 from processes import is_alive, kill_at_once, wait_until
 from profile_rows import Profile
 from test_sessions import NO_SESSIONS

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from build_once import PATIENCE
-from harness import SANITIZER, Mpi, without_summary
+from harness import SANITIZER, Mpi
+from launches import without_summary
 
 FORTRAN = ("-cpp", "-DUSE_MPI_F08", "-fallow-argument-mismatch", "-w")
 
