@@ -96,7 +96,7 @@ def launch(under: Launch, plain: Launch | None, timeout: float, cwd: Path, profi
     ----------
     under, plain : command and environment with and without commlens; plain is None if there is no such launch
     """
-    before = _files_below(cwd)
+    before = _files_of(cwd, profile)
 
     def again(once: Launch) -> Result | None:
         _remove_all_but(before, cwd, profile)
@@ -132,7 +132,7 @@ def launch_once(
     is not loaded into the launcher. Such a launch is repeated, and so is one that ended as _CALLED_UNLOADED or
     _REMOVED_MEANWHILE says.
     """
-    before = _files_below(cwd)
+    before = _files_of(cwd, profile)
     result = _launch(command, env, timeout, cwd, profile)
     for _ in range(2):
         fault = "" if result is None else _fault_of_open_mpi(result)
@@ -144,30 +144,30 @@ def launch_once(
     return result
 
 
-def _files_below(top: Path) -> list[Path]:
-    """Return all files and folders below a folder, each folder after all it contains."""
-    return [
+def _files_of(cwd: Path, profile: Path) -> list[Path]:
+    """Return what is in the folder of a launch, and its profile; each folder comes after what it contains."""
+    # The profile may be in a folder that others use, too.
+    profile = cwd / profile
+    shards = profile.with_suffix(".commlens")
+    below = [
         Path(folder, name)
+        for top in (cwd, shards)
         for folder, folders, files in os.walk(top, topdown=False)
         for name in (*files, *folders)
     ]
+    return [*below, *(path for path in (profile, shards) if path.exists())]
 
 
 def _remove_all_but(before: Sequence[Path], cwd: Path, profile: Path) -> None:
-    """Remove what a launch in `cwd` has left, so that a test finds only the files of the launch that counts."""
+    """Remove what a launch has left, so that a test finds only the files of the launch that counts."""
     kept = set(before)
-    for path in _files_below(cwd):
+    for path in _files_of(cwd, profile):
         if path in kept:
             continue
         if path.is_dir() and not path.is_symlink():
             path.rmdir()
         else:
             path.unlink(missing_ok=True)
-    # The profile may be in a folder that others use, too.
-    profile = cwd / profile
-    if profile.is_file():
-        profile.unlink()
-    shutil.rmtree(profile.with_suffix(".commlens"), ignore_errors=True)
 
 
 _CALLED_UNLOADED = re.compile(r"Failing at address: 0x[0-9a-f]+6f0$", re.MULTILINE)

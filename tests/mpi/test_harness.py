@@ -78,7 +78,8 @@ def test_a_repeated_launch_leaves_only_its_own_files(tmp_path: Path, where: Path
     out.mkdir()
     (where / "input").touch()
     (where / "empty").mkdir()
-    left = f"mkdir -p made/deep; touch made/deep/file {out}/profile.db; ln -s . made/link"
+    shards = out / "profile.commlens"
+    left = f"mkdir -p made/deep {shards}; touch made/deep/file {out}/profile.db {shards}/index.db; ln -s . made/link"
     with warnings.catch_warnings(record=True) as said:
         result = launch_once(
             launcher(tmp_path, f"{left}; kill -SEGV $$"), os.environ, 60, where, out / "profile.db"
@@ -86,3 +87,19 @@ def test_a_repeated_launch_leaves_only_its_own_files(tmp_path: Path, where: Path
     check_repeated(result, said, "launcher died of signal 11")
     assert list(out.iterdir()) == []
     assert sorted(path.name for path in where.iterdir()) == [".stderr", ".stdout", "empty", "input"]
+
+
+def test_a_repeated_launch_finds_what_was_there(tmp_path: Path, where: Path) -> None:
+    (where / "profile.commlens").mkdir()
+    (where / "profile.db").touch()
+    with warnings.catch_warnings(record=True) as said:
+        result = launch_once(
+            launcher(tmp_path, "touch profile.commlens/part; kill -SEGV $$"),
+            os.environ,
+            60,
+            where,
+            where / "profile.db",
+        )
+    check_repeated(result, said, "launcher died of signal 11")
+    found = sorted(str(path.relative_to(where)) for path in where.rglob("*"))
+    assert found == [".stderr", ".stdout", "profile.commlens", "profile.db"]
