@@ -155,7 +155,8 @@ def _files_of(cwd: Path, profile: Path) -> list[Path]:
         for folder, folders, files in os.walk(top, topdown=False)
         for name in (*files, *folders)
     ]
-    return [*below, *(path for path in (profile, shards) if path.exists())]
+    # Path.exists() raises an error if a name is too long.
+    return [*below, *(path for path in (profile, shards) if os.access(path, os.F_OK))]
 
 
 def _remove_all_but(before: Sequence[Path], cwd: Path, profile: Path) -> None:
