@@ -145,18 +145,22 @@ def launch_once(
 
 
 def _files_of(cwd: Path, profile: Path) -> list[Path]:
-    """Return what is in the folder of a launch, and its profile; each folder comes after what it contains."""
-    # The profile may be in a folder that others use, too.
+    """Return what is in the folder of a launch, and its profiles; each folder comes after what it contains."""
     profile = cwd / profile
-    shards = profile.with_suffix(".commlens")
+    # A profile may be in a folder that others use, too. Its shards, and profiles of single ranks, are called like it.
+    _, folders, files = next(os.walk(profile.parent), ("", [], []))
+    profiles = [
+        profile.parent / name
+        for name in (*files, *folders)
+        if name == profile.name or name.startswith(f"{profile.stem}.")
+    ]
     below = [
         Path(folder, name)
-        for top in (cwd, shards)
+        for top in (cwd, *profiles)
         for folder, folders, files in os.walk(top, topdown=False)
         for name in (*files, *folders)
     ]
-    # Path.exists() raises an error if a name is too long.
-    return [*below, *(path for path in (profile, shards) if os.access(path, os.F_OK))]
+    return [*below, *profiles]
 
 
 def _remove_all_but(before: Sequence[Path], cwd: Path, profile: Path) -> None:

@@ -79,7 +79,8 @@ def test_a_repeated_launch_leaves_only_its_own_files(tmp_path: Path, where: Path
     (where / "input").touch()
     (where / "empty").mkdir()
     shards = out / "profile.commlens"
-    left = f"mkdir -p made/deep {shards}; touch made/deep/file {out}/profile.db {shards}/index.db; ln -s . made/link"
+    files = f"made/deep/file {out}/profile.db {out}/profile.rank1.db {shards}/index.db"
+    left = f"mkdir -p made/deep {shards}; touch {files}; ln -s . made/link"
     with warnings.catch_warnings(record=True) as said:
         result = launch_once(
             launcher(tmp_path, f"{left}; kill -SEGV $$"), os.environ, 60, where, out / "profile.db"
