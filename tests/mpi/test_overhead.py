@@ -126,6 +126,7 @@ def test_what_a_tool_puts_off_until_the_process_exits_is_part_of_mpi_finalize(mp
         {FOLDER_VARIABLE: str(times)},
         mode="off",
         preload=[BUILD / "lib" / STOPWATCH, late],
+        cwd=where,
     )
     assert result.rc == 0, result
     seen = [path.read_text().split() for path in times.iterdir()]
