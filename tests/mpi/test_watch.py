@@ -72,7 +72,7 @@ def test_without_the_profiler_a_watch_is_of_no_processes(mpi: Mpi) -> None:
 def test_a_phase_is_copied_to_a_folder_of_its_own(mpi: Mpi, tmp_path: Path) -> None:
     """What was counted until then becomes a profile, though the job went on and wrote its own."""
     folder = tmp_path / "phase 1"
-    done = mpi.run(RANKS, [mpi.compile("watch.c", "c", *LINK, flags=INCLUDE), folder])
+    done = mpi.run(RANKS, [mpi.compile("watch.c", "c", *LINK, flags=INCLUDE), folder], cwd=tmp_path)
     assert done.rc == 0, done
     assert len(list(folder.glob("*.arena"))) == RANKS
     output = tmp_path / "phase.db"
@@ -89,7 +89,7 @@ def test_what_an_idle_thread_had_before_a_reset_is_in_no_phase(
     """It clears its counters at its next call; until then nobody else reads them."""
     program = mpi.compile("idle_thread.c", "c", *LINK, "-pthread", flags=INCLUDE)
     folder = tmp_path / "phase 2"
-    done = mpi.run(RANKS, [program, folder], {"COMMLENS_THREADS": threads})
+    done = mpi.run(RANKS, [program, folder], {"COMMLENS_THREADS": threads}, cwd=tmp_path)
     assert done.rc == 0, done
     assert done.lines == ["3 messages"] * RANKS
     output = tmp_path / "phase.db"

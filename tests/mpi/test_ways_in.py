@@ -217,7 +217,8 @@ def test_the_job_of_the_output_is_that_of_the_batch_system(
     mpi: Mpi, variables: dict[str, str], job: str
 ) -> None:
     where = mpi.fresh("job")
-    result = mpi.run(2, [mpi.compile("listing1.c")], env=variables, profile=where / "x-%j.db", mode="run")
+    program = mpi.compile("listing1.c")
+    result = mpi.run(2, [program], env=variables, profile=where / "x-%j.db", mode="run", cwd=where)
     assert result.rc == 0
     assert [path.name for path in where.glob("x-*")] == [f"x-{job}.db"]
 
@@ -232,7 +233,7 @@ def test_the_job_of_the_output_without_a_batch_system(mpi: Mpi, tmp_path: Path) 
         "  sleep(2);\n  MPI_Finalize();\n}\n"
     )
     where = mpi.fresh("no-job")
-    result = mpi.run(2, [mpi.compile(source)], profile=where / "x-%j.db", mode="run")
+    result = mpi.run(2, [mpi.compile(source)], profile=where / "x-%j.db", mode="run", cwd=where)
     (found,) = where.glob("x-*")
     started = re.sub("[-:]", "", replace(result, profile=found).open().meta()["start_time"])
     assert found.name == f"x-{started}-{result.stdout.strip()}.db"
