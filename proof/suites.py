@@ -142,12 +142,14 @@ def mpich_list(source: Path, built: Path, folder: str) -> Iterable[Program]:
         program, ranks, *rest = [*words, *["2"][len(words) - 1 :]]
         options = [(key, value) for key, _, value in (word.partition("=") for word in rest)]
         arguments = [value for key, value in options if key == "arg"]
+        variables = [value for key, value in options if key == "env"]
         path = built / folder / program
         yield Program(
-            " ".join([f"{folder}/{program}", *arguments, f"on {ranks}"]),
+            # with its variables: the list runs some programs again with others
+            " ".join([*variables, f"{folder}/{program}", *arguments, f"on {ranks}"]),
             (f"./{path.name}", *arguments),  # some start themselves once more, by this name
             inputs=(path,),
-            env=dict(value.split("=", 1) for key, value in options if key == "env"),
+            env=dict(variable.split("=", 1) for variable in variables),
             ranks=int(ranks),
             # Many of those that spawn hang with Open MPI 4.1: two processes connect to each other by TCP at the same time.
             seconds=40 if folder.startswith("spawn") else 180,
@@ -168,6 +170,9 @@ def mpich_obstacle(path: Path, ranks: int, options: dict[str, str]) -> str:
     if path.name == "noalias3" and path.parents[2].name.endswith("openmpi"):
         # Open MPI begins these collectives where MPICH refuses their arguments.
         return "frees buffers that its collectives still write into: what that destroys is chance"
+    if path.name == "get_acc_local" and path.parents[1].name.endswith("mpich"):
+        # valgrind says so. What it compares is what start-up code, ours too, has left there.
+        return "compares a variable on the stack that MPICH 4.0.2 has not written: what it finds is chance"
     if ranks > MOST_RANKS:
         return f"for more than {MOST_RANKS} ranks"
     return "" if path.is_file() else "does not compile with this MPI"
