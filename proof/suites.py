@@ -120,8 +120,8 @@ MPICH_FOLDERS = (
 )
 MOST_RANKS = 4
 NOT_WRITTEN = (("get_acc_local", "mpich", "a result"), ("rqstatus", "openmpi", "MPI_ERROR of a status"))
-"""Programs of MPICH's suite that read, says valgrind, what nobody has written: name, MPI, what. Start-up code, ours too,
-decides what is there."""
+"""Programs of MPICH's suite that read uninitialized memory, as valgrind reports: name, MPI, and what they read. The value
+depends on the code that ran before, that of commlens included."""
 
 
 def mpich_programs(mpi: Mpi) -> Iterable[Program]:
@@ -148,7 +148,7 @@ def mpich_list(source: Path, built: Path, folder: str) -> Iterable[Program]:
         variables = [value for key, value in options if key == "env"]
         path = built / folder / program
         yield Program(
-            # with its variables: the list runs some programs again with others
+            # The list runs some programs several times, each time with other environment variables.
             " ".join([*variables, f"{folder}/{program}", *arguments, f"on {ranks}"]),
             (f"./{path.name}", *arguments),  # some start themselves once more, by this name
             inputs=(path,),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launching a program on some ranks, again after a fault of the launcher or of the machine."""
+"""Launches programs on MPI ranks, and repeats a launch that failed because of the launcher or the machine."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from profile_rows import Profile
 SUMMARY = re.compile(r"commlens: (<?[0-9.]+) % of the time in MPI(: .*)?")
 """The line about the share of MPI."""
 WARNING = "launch of a test: "
-"""All warnings of this file begin so. pyproject.toml lets them be warnings; all others are errors."""
+"""How each warning of this file begins. pyproject.toml keeps these warnings from becoming errors, unlike all others."""
 REPEATS = 10
 """Number of further launches after one that did not end in time."""
 Launch = tuple[list[str], dict[str, str]]
 """A command line and the whole environment."""
 RANKS = ".ranks"
-"""Folder for the output of each rank, if the launcher separates it; removed at the end of the launch."""
+"""Folder in which MPICH's launcher writes the output of each rank to a file; removed when the launch has ended."""
 # kill_all() finds the processes that outlive their launcher by this variable.
 LAUNCH_MARK = "MPI_TEST_LAUNCH"
-"""Environment variable that all processes of one launch have, and no other."""
+"""Environment variable whose value tells the processes of one launch from all others."""
 
 
 def _warn(text: str, command: Sequence[str]) -> None:
@@ -62,7 +62,7 @@ class Result:
 
     @property
     def said(self) -> list[str]:
-        """The lines that commlens printed to stderr, without the one about the share of MPI."""
+        """The lines that commlens printed to stderr, except the one with the share of MPI."""
         return without_summary("\n".join(self._said))
 
     @property
@@ -86,7 +86,7 @@ class Result:
 
 
 def launch(under: Launch, plain: Launch | None, timeout: float, cwd: Path, profile: Path) -> Result:
-    """Run a launch, and repeat it if it did not end in time; fail if it hangs only with commlens.
+    """Launch a program, again if it does not end in time; fail the test if it hangs only with commlens.
 
     MPICH 4.0.2 hangs sometimes without commlens, and a machine may be busy for a minute. Such a hang rarely occurs
     again in REPEATS launches, which have more time. If it does, it is a fault of commlens, unless the launch without
@@ -147,7 +147,8 @@ def launch_once(
 def _files_of(cwd: Path, profile: Path) -> list[Path]:
     """Return what is in the folder of a launch, and its profiles; each folder comes after what it contains."""
     profile = cwd / profile
-    # A profile may be in a folder that others use, too. Its shards, and profiles of single ranks, are called like it.
+    # Others may use the folder of the profile, too. The names of shards and of profiles of single ranks begin like the
+    # name of the profile.
     _, folders, files = next(os.walk(profile.parent), ("", [], []))
     profiles = [
         profile.parent / name
@@ -176,16 +177,17 @@ def _remove_all_but(before: Sequence[Path], cwd: Path, profile: Path) -> None:
 
 
 _CALLED_UNLOADED = re.compile(r"Failing at address: 0x[0-9a-f]+6f0$", re.MULTILINE)
-"""Open MPI 4.1.4: its progress thread calls process_event() of mca_pmix_ext3x.so, at 0x56f0, after MPI_Finalize has unloaded
-that library, for an event of PMIx that came late. commlens has no thread there."""
+"""In Open MPI 4.1.4, MPI_Finalize unloads mca_pmix_ext3x.so while a PMIx event may still be pending. The progress thread of
+Open MPI then calls process_event() at 0x56f0 of that library. commlens has no thread there."""
 
 
 _REMOVED_MEANWHILE = "A call to mkdir was unable to create the desired directory"
-"""Open MPI's launchers of one user share a folder in /tmp. The last one to end removes it, also while another one begins."""
+"""All launchers of Open MPI that a user runs share a folder in /tmp. The last one to end removes it, even while another one
+starts."""
 
 
 def _fault_of_open_mpi(result: Result) -> str:
-    """Return how Open MPI itself has ended a launch, or an empty text."""
+    """Return the fault of Open MPI that ended a launch; empty if there was none."""
     if result.rc < 0:
         return f"launcher died of signal {-result.rc}"
     if result.rc == 1 and _REMOVED_MEANWHILE in result.stderr:
@@ -194,7 +196,7 @@ def _fault_of_open_mpi(result: Result) -> str:
 
 
 def called_unloaded(rc: int, written: str) -> bool:
-    """Return whether Open MPI ended a launch as _CALLED_UNLOADED says; it has written so to file descriptor 2."""
+    """Return whether a launch crashed as _CALLED_UNLOADED describes; `written` is what Open MPI wrote to stderr."""
     return rc == 139 and _CALLED_UNLOADED.search(written) is not None
 
 
@@ -202,7 +204,7 @@ def _launch(
     command: Sequence[str], env: Mapping[str, str], timeout: float, cwd: Path, profile: Path
 ) -> Result | None:
     """Run `command`; return None if it had to be killed."""
-    # Files, not pipes: a process that outlives its launcher would keep a pipe open, and the test would wait.
+    # Files, not pipes: a process that outlives its launcher would keep a pipe open, and the test would never end.
     out_path, err_path, ranks = cwd / ".stdout", cwd / ".stderr", cwd / RANKS
     ranks.mkdir()
     mark = uuid.uuid4().hex
@@ -256,7 +258,7 @@ def started(command: Sequence[str], env: Mapping[str, str], where: Path) -> Iter
 
 
 def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
-    """Kill the remaining processes of a launch, and wait for their end.
+    """Kill the processes that a launch has left running, and wait until they have ended.
 
     Launchers put ranks in process groups, some in sessions, of their own.
     """

@@ -154,14 +154,14 @@ def test_jobs_that_end_at_once_take_different_names(mpi: Mpi) -> None:
     n_jobs = 6
 
     def job(_: int) -> Result:
-        # Not `profile=`: a launch that is repeated removes that file, which another job may have written.
+        # Without `profile=`, as the harness removes that file before it repeats a launch; another job may have written it.
         return mpi.run(1, [program], {"COMMLENS_OUTPUT": str(where / "x.db")}, cwd=mpi.fresh("job"))
 
     with ThreadPoolExecutor(n_jobs) as pool:
         results = list(pool.map(job, range(n_jobs)))
     assert [result.rc for result in results] == [0] * n_jobs, results
     names = sorted(path.name for path in where.iterdir())
-    # a launch that is repeated leaves one more
+    # a repeated launch leaves one profile more
     assert names == sorted(["x.db", *(f"x.{i}.db" for i in range(1, max(n_jobs, len(names))))])
     for name in names:
         Profile(where / name).check()
