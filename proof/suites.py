@@ -175,7 +175,7 @@ def mpich_obstacle(path: Path, ranks: int, options: dict[str, str]) -> str:
         return "frees buffers that its collectives still write into: what that destroys is chance"
     for name, mpi, what in NOT_WRITTEN:
         if path.name == name and path.parents[1].name.endswith(mpi):
-            return f"reads {what} on the stack, which this MPI has not written: what it finds is chance"
+            return f"reads {what} before this MPI has written it: earlier code decides the value"
     if ranks > MOST_RANKS:
         return f"for more than {MOST_RANKS} ranks"
     return "" if path.is_file() else "does not compile with this MPI"
