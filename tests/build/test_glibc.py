@@ -29,7 +29,7 @@ def compiled(folder: Path, calls: str) -> Path:
     """Return a shared library that calls a function."""
     library = folder / "called.so"
     source = f"void {calls}(void); void own(void) {{ {calls}(); }}"
-    command = ["gcc", "-x", "c", "-", "-fno-builtin", "-shared", "-fPIC", "-o", library]
+    command: list[str | Path] = ["gcc", "-x", "c", "-", "-fno-builtin", "-shared", "-fPIC", "-o", library]
     subprocess.run(command, input=source, text=True, check=True)
     return library
 

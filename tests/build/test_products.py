@@ -150,7 +150,7 @@ except ImportError:
 
 def pythons() -> list[str]:
     """Return the Pythons here, of different versions, that the guide promises."""
-    found = {}
+    found: dict[str, None] = {}
     for name in ("python3", *(f"python3.{minor}" for minor in range(9, 20))):
         done = run(
             "sh", "-c", f"{name} -c 'import sys; print(sys.executable, sys.version_info[:2] >= (3, 9))'"

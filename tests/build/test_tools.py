@@ -352,7 +352,7 @@ def test_clang_tidy_checks_each_file_once_or_for_each_interface_that_it_asks_for
         for name in ("plain.cpp", "asks.cpp")
     ]
     (tmp_path / "compile_commands.json").write_text(json.dumps(commands))
-    tool = [sys.executable, ROOT / "tools" / "tidy_commands.py", tmp_path, tmp_path / "some"]
+    tool: list[str | Path] = [sys.executable, ROOT / "tools" / "tidy_commands.py", tmp_path, tmp_path / "some"]
     subprocess.run(tool, check=True)
     found = json.loads((tmp_path / "some" / "compile_commands.json").read_text())
     assert found == [command for command in commands if "asks" in command["file"] or command is commands[0]]

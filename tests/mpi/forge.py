@@ -81,9 +81,9 @@ def job_from(content: bytes) -> Job:
     rank, size, launch = wire.signed(), wire.signed(), wire.number()
     times = [wire.number() for _ in range(5)]
     constants = [wire.signed() for _ in range(3)]
-    job = Job(rank, size, launch, times, constants, *(wire.text() for _ in range(4)))
-    job.meta = {wire.text(): wire.text() for _ in range(wire.number())}
-    return job
+    node, cpus, settings, output = (wire.text() for _ in range(4))
+    meta = {wire.text(): wire.text() for _ in range(wire.number())}
+    return Job(rank, size, launch, times, constants, node, cpus, settings, output, meta)
 
 
 def written(job: Job) -> bytes:

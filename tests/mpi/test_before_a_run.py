@@ -58,7 +58,7 @@ def test_a_wrong_pairing_is_foretold(mpi: Mpi) -> None:
 
 
 def test_a_preload_taken_away_is_foretold(mpi: Mpi) -> None:
-    line = ["env", "-u", "LD_PRELOAD", mpi.compile("tour.c")]
+    line: list[str | Path] = ["env", "-u", "LD_PRELOAD", mpi.compile("tour.c")]
     done = doctor(mpi, *line)
     assert done.returncode == 1
     assert "env -u LD_PRELOAD after commlens-run removes LD_PRELOAD" in done.stdout

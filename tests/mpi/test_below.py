@@ -79,7 +79,7 @@ def test_every_pair_has_the_messages_that_the_monitoring_component_counts(
 ) -> None:
     if (pml, kind) == ("ucx", "rma"):
         pytest.skip("windows over UCX do not use messages, and Open MPI's own component fails with them")
-    command = [openmpi.compile("below.c"), kind]
+    command: list[str | Path] = [openmpi.compile("below.c"), kind]
     env = (
         {"OMPI_MCA_osc": "^rdma"} if openmpi.name == "openmpi" else {}
     )  # which fails at times, also without us

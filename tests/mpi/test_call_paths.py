@@ -103,7 +103,7 @@ def counted(
 @pytest.mark.parametrize("optimised", ["-O0", "-O2", "-O3 -fomit-frame-pointer -flto"])
 def test_paths_are_those_taken(mpi: Mpi, optimised: str, threads: bool) -> None:
     program = mpi.compile("call_paths.cpp", "c++", flags=optimised.split())
-    arguments = [program, str(CALLS), *(["threads"] if threads else [])]
+    arguments: list[str | Path] = [program, str(CALLS), *(["threads"] if threads else [])]
     result = mpi.run(2, arguments, {"COMMLENS_FRAMES": "64"})
     assert result.rc == 0, result
     is_inlined = optimised != "-O0"

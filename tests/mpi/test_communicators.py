@@ -303,7 +303,8 @@ def test_a_spawned_program_writes_a_profile_of_its_own(mpi: Mpi, how: str) -> No
         # both halves of the merged one have their leader among the parents: their world ranks 0 and 1
         parts = [row for row in rows.values() if row["name"][0] == "s"]
         assert [row["size"] for row in parts] == [3, 3]
-        assert {row["leader"] for row in parts} == ({0, 1} if letter != "P" else {None})
+        leaders: set[int | None] = {0, 1} if letter != "P" else {None}
+        assert {row["leader"] for row in parts} == leaders
         halves = {frozenset(profile.calls("MPI_Barrier", row["name"])[row["name"]].items()) for row in parts}
         assert halves == {
             frozenset((rank, 4 + parity) for rank in ranks if rank % 2 == parity) for parity in (0, 1)

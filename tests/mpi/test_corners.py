@@ -237,7 +237,7 @@ def test_only_some_ranks_under_commlens(mpi: Mpi, ours: tuple[int, int]) -> None
     """They wait for the others for COMMLENS_PATIENCE, then each writes its own data."""
     program = mpi.compile("listing1.c")
     mpi.skip_if_broken(mpi.run(2, [program, ":", "-n", "2", program], mode="off"))
-    second = [":", "-n", "2", *([] if ours == (0, 1) else [mpi.runner]), program]
+    second: list[str | Path] = [":", "-n", "2", *([] if ours == (0, 1) else [mpi.runner]), program]
     result = mpi.run(
         2, [program, *second], mode="run" if ours == (0, 1) else "link", env={"COMMLENS_PATIENCE": "2"}
     )

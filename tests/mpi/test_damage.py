@@ -52,7 +52,7 @@ def left(mpi: Mpi) -> Left:
     """Kill a job whose arenas have grown."""
     where = mpi.fresh("damage")
     (where / "arenas").mkdir()
-    program = [mpi.compile("storage.c"), "work", str(CALLS), "grow", str(COMMS), "kill"]
+    program: list[str | Path] = [mpi.compile("storage.c"), "work", str(CALLS), "grow", str(COMMS), "kill"]
     mpi.run(RANKS, program, {"COMMLENS_ARENA_DIR": str(where / "arenas")}, cwd=where)
     found: dict[int, tuple[str, bytes]] = {}
     for path in (where / "arenas").iterdir():
@@ -144,9 +144,11 @@ def test_cut_off_anywhere(left: Left) -> None:
     for file in files:
         file.unlink()
     for length in (readable[0], readable[len(readable) // 2], readable[-1]):
-        folder = left.put(
-            f"cut{length}", lambda rank, all_of_it, n=length: all_of_it[:n] if rank == 0 else all_of_it
-        )  # type: ignore[misc]
+
+        def cut(rank: int, content: bytes, length: int = length) -> bytes:
+            return content[:length] if rank == 0 else content
+
+        folder = left.put(f"cut{length}", cut)
         output = left.where / f"cut{length}.db"
         done = commlens("recover", "-o", output, folder)
         assert done.returncode == 3, done

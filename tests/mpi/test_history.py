@@ -305,7 +305,7 @@ def test_the_program_sees_nothing_of_the_recorder(mpi: Mpi) -> None:
 
 def test_a_program_that_adopts_orphans_gets_no_recorder_and_one_line(mpi: Mpi) -> None:
     """The recorder would be its child; that is said once, not by each rank."""
-    program = [mpi.compile("children.c"), "subreaper"]
+    program: list[str | Path] = [mpi.compile("children.c"), "subreaper"]
     without = mpi.run(RANKS, program)
     result = mpi.run(RANKS, program, {"COMMLENS_FLUSH_EVERY": "3600"})
     assert result.lines == without.lines

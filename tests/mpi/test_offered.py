@@ -88,7 +88,7 @@ def test_the_plan_names_the_algorithm_that_open_mpi_was_told_to_use(mpi: Mpi) ->
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI shows the messages inside collectives")
     told = ["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", "coll_tuned_allgather_algorithm", "4"]
-    command = [mpi.compile("algorithms.c"), "allgather", "100", "0"]
+    command: list[str | Path] = [mpi.compile("algorithms.c"), "allgather", "100", "0"]
     result = mpi.run(5, command, {"COMMLENS_MATRIX": "all"}, launcher_args=told)
     assert result.rc == 0, result
     said = CliRunner().invoke(commlens, ["tune", str(result.profile), "--format", "json"])

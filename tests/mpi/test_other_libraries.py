@@ -51,7 +51,15 @@ def library(folder: Path, soname: str, version: str, *behind: str, flags: tuple[
     """Build a library with this name and version text, perhaps in front of others."""
     target = folder / soname
     source = PROGRAMS / "other_library.c"
-    command = ["gcc", "-shared", "-fPIC", "-Wl,--no-as-needed", f'-DVERSION="{version}"', *flags, source]
+    command: list[str | Path] = [
+        "gcc",
+        "-shared",
+        "-fPIC",
+        "-Wl,--no-as-needed",
+        f'-DVERSION="{version}"',
+        *flags,
+        source,
+    ]
     subprocess.run([*command, "-o", target, f"-Wl,-soname,{soname}", *behind], check=True)
     return target
 
@@ -60,7 +68,14 @@ def linked_with(mpi: Mpi, folder: Path, chosen: Path) -> Path:
     """Build a program that needs the chosen library and no other one with MPI."""
     (folder / "names").mkdir()
     names = library(folder / "names", chosen.name, "", flags=("-DNAMES",))
-    compiled = [mpi.compilers["c"], "-fPIC", "-c", PROGRAMS / "site_job.c", "-o", folder / "job.o"]
+    compiled: list[str | Path] = [
+        mpi.compilers["c"],
+        "-fPIC",
+        "-c",
+        PROGRAMS / "site_job.c",
+        "-o",
+        folder / "job.o",
+    ]
     subprocess.run(compiled, check=True)
     subprocess.run(["gcc", folder / "job.o", "-o", folder / "job", names, f"-Wl,-rpath,{folder}"], check=True)
     return folder / "job"

@@ -110,7 +110,7 @@ def modes(place: Place) -> dict[str, int]:
 
 
 def run_with_umask_0(mpi: Mpi, place: Place, env: dict[str, str]) -> None:
-    program = [*OPEN_UMASK, mpi.runner, mpi.compile("storage.c"), "work", str(CALLS)]
+    program: list[str | Path] = [*OPEN_UMASK, mpi.runner, mpi.compile("storage.c"), "work", str(CALLS)]
     env = {"COMMLENS_ARENA_DIR": str(place.arenas), **env}
     result = mpi.run(RANKS, program, env, profile=place.out / "x.db", mode="link", cwd=place.where)
     assert result.rc == 0, result

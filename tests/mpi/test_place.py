@@ -127,7 +127,7 @@ EXTERNAL = {("E", 0, 1, 300, 3), ("E", 3, 2, 5000, 1), ("S", 1, 0, 4, 1), ("R", 
 def prof_lines(text: str, kinds: str) -> set[Line]:
     """Return the lines of these kinds with bytes of a .prof file."""
     found = re.findall(rf"^([{kinds}])\t(\d+)\t(\d+)\t([1-9]\d*) bytes\t(\d+) msgs sent", text, re.MULTILINE)
-    return {(kind, *map(int, numbers)) for kind, *numbers in found}  # type: ignore[misc]
+    return {(kind, *map(int, numbers)) for kind, *numbers in found}
 
 
 def test_traffic_as_open_mpi_s_monitoring_writes_it_and_its_script_reads_it(mpi: Mpi) -> None:

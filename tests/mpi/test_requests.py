@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from harness import Mpi
@@ -14,7 +15,7 @@ BOTH = (0, 1)
 
 def run(mpi: Mpi, case: str) -> Profile:
     """Run one case of programs/requests.c and open its profile."""
-    program = [mpi.compile("requests.c"), case]
+    program: list[str | Path] = [mpi.compile("requests.c"), case]
     result = mpi.run(2, program, timeout=120)
     if result.rc != 0:
         mpi.skip_if_broken(mpi.run(2, program, timeout=120, mode="off"))

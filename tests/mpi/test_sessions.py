@@ -137,8 +137,9 @@ def test_the_parts_of_a_job_with_a_killed_rank_are_recovered(mpi: Mpi) -> None:
     assert alone.returncode == 3
     assert alone.stderr.endswith("missing ranks, which left no files in the folders searched: 1\n"), alone
     assert Profile(where / "z.db").calls("MPI_Allreduce") == {"f0.1": {0: 3}}
-    assert ", 1 of 2 ranks, began " in (listed := commlens("recover", "--list", part.parent).stdout)
-    assert ", may still run, in " in listed, "so recover makes its profile only if the place is named"
+    told = commlens("recover", "--list", part.parent).stdout
+    assert ", 1 of 2 ranks, began " in told
+    assert ", may still run, in " in told, "so recover makes its profile only if the place is named"
     # A rank that found no room has left an empty part, and its arena.
     (part.parent / "rank1.part").touch(mode=0o600)
     whole = commlens("recover", "-o", where / "w.db", where, arenas)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from harness import Mpi
@@ -81,7 +82,7 @@ def test_labels_that_differ_in_bytes_that_are_no_utf8_are_stored_together(mpi: M
 def test_settings_that_differ_between_ranks_are_both_stored(mpi: Mpi) -> None:
     """As after a module is loaded on one node only; the environment at MPI_Init counts."""
     script = 'rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; if [ $rank = 1 ]; then export OMP_NUM_THREADS=7; fi; exec "$@"'
-    command = ["sh", "-c", script, "sh", mpi.runner, mpi.compile("listing1.c")]
+    command: list[str | Path] = ["sh", "-c", script, "sh", mpi.runner, mpi.compile("listing1.c")]
     result = mpi.run(4, command, {"OMP_NUM_THREADS": "2"}, mode="link")
     assert result.rc == 0, result
     assert settings(result.open())["environment", "OMP_NUM_THREADS"] == [("2", 3), ("7", 1)]
@@ -148,7 +149,7 @@ def test_control_variables_that_differ_between_ranks_are_both_stored(mpi: Mpi) -
         'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then echo "coll_tuned_priority = 29" > own.conf; '
         'export OMPI_MCA_mca_base_param_files=$PWD/own.conf; fi; exec "$@"'
     )
-    command = ["sh", "-c", script, "sh", mpi.runner, mpi.compile("listing1.c")]
+    command: list[str | Path] = ["sh", "-c", script, "sh", mpi.runner, mpi.compile("listing1.c")]
     result = mpi.run(4, command, env, mode="link", cwd=mpi.fresh("differ"))
     assert controls(settings(result.open())) == {"coll_tuned_priority": [("29", 1)]}
     text = " ".join(commlens("report", result.profile, cwd=result.profile.parent).split())

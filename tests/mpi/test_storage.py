@@ -46,7 +46,13 @@ class Place:
         self, mpi: Mpi, steps: Sequence[object], *, ranks: int = RANKS, env: dict[str, str] | None = None
     ) -> Result:
         """Run programs/storage.c; TMPDIR is that of the ranks, not of the launcher, which needs room of its own."""
-        command = ["env", f"TMPDIR={self.second}", mpi.runner, mpi.compile("storage.c"), *map(str, steps)]
+        command: list[str | Path] = [
+            "env",
+            f"TMPDIR={self.second}",
+            mpi.runner,
+            mpi.compile("storage.c"),
+            *map(str, steps),
+        ]
         return mpi.run(
             ranks, command, {"COMMLENS_ARENA_DIR": str(self.arenas), **(env or {})},
             profile=self.out / "x.db", mode="link", cwd=self.where,
@@ -107,7 +113,7 @@ def test_no_room_for_arenas_at_the_start(mpi: Mpi, place: Place) -> None:
 def test_no_room_for_arenas_anywhere(mpi: Mpi, place: Place) -> None:
     """Counters are in private memory, and one line says what that means."""
     preload = mpi.compile("no_arenas.c", shared=True)
-    command = [mpi.runner, mpi.compile("storage.c"), "work", str(CALLS), "grow", "500"]
+    command: list[str | Path] = [mpi.runner, mpi.compile("storage.c"), "work", str(CALLS), "grow", "500"]
     env = {"COMMLENS_ARENA_DIR": str(place.arenas), "COMMLENS_FLUSH_EVERY": "1"}
     result = mpi.run(
         RANKS, command, env, profile=place.out / "x.db", mode="link", preload=[preload], cwd=place.where
@@ -299,7 +305,7 @@ def test_copies_meet_the_limit_of_file_sizes(mpi: Mpi, place: Place) -> None:
 def test_the_copy_of_a_dying_process_finds_no_room(mpi: Mpi, place: Place, why: str, end: str) -> None:
     """Then its arena stays where it is, and the exit code is its own."""
     steps: dict[str, list[object]] = {"full": [], "limit": ["limit", 8192], "vanished": ["vanish", place.out]}
-    program = [mpi.compile("storage.c"), "work", CALLS, end]
+    program: list[str | Path] = [mpi.compile("storage.c"), "work", str(CALLS), end]
     plain = mpi.run(RANKS, program, mode="off")
     with small(place, "8k", *(["out"] if why == "full" else [])):
         result = place.run(mpi, [*steps[why], "work", CALLS, end])

@@ -40,7 +40,8 @@ NOT_WRAPPED = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_
 
 def tool(procedures: dict[str, str]) -> str:
     """Return the C source of a tool that counts every procedure and writes the counts to the file tool.RANK."""
-    lines, names = [HEAD], []
+    lines = [HEAD]
+    names: list[str] = []
     for name, text in procedures.items():
         if name in NOT_WRAPPED or re.match(r"MPI_T_|MPI_\w+_FN$|\w+f08", name):
             continue

@@ -31,7 +31,7 @@ def choice(connection: sqlite3.Connection, name: str, number: int, collective: s
     return Choice(case, Candidate(number, "x"), 2.0, 1.0, -0.5, -0.6, -0.4, 9)
 
 
-def rules(mpi: Mpi, program: object) -> str:
+def rules(mpi: Mpi, program: Path) -> str:
     result = mpi.run(5, [program])
     connection = sqlite3.connect(result.profile)
     chosen = [choice(connection, "first", 3), choice(connection, "second", 2)]
@@ -41,7 +41,9 @@ def rules(mpi: Mpi, program: object) -> str:
 
 
 @pytest.mark.parametrize(("how", "first"), [("", "bruck"), ("apart", "linear")])
-def test_families_of_equal_size_use_different_algorithms(mpi: Mpi, tmp_path, how: str, first: str) -> None:
+def test_families_of_equal_size_use_different_algorithms(
+    mpi: Mpi, tmp_path: Path, how: str, first: str
+) -> None:
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI chooses per communicator")
     program = mpi.compile("tune_families.c")
@@ -58,7 +60,7 @@ def test_families_of_equal_size_use_different_algorithms(mpi: Mpi, tmp_path, how
     assert verdicts[0].startswith("linear")
 
 
-def test_rules_that_cannot_be_used_are_named_once(mpi: Mpi, tmp_path) -> None:
+def test_rules_that_cannot_be_used_are_named_once(mpi: Mpi, tmp_path: Path) -> None:
     file = tmp_path / "rules"
     file.write_text("damaged\n")
     result = mpi.run(3, [mpi.compile("tune_families.c")], {"COMMLENS_TUNE": str(file), **DYNAMIC})
@@ -78,7 +80,7 @@ def test_the_slow_algorithm_of_the_tests_is_one_algorithm(mpi: Mpi, number: int,
 
 
 @pytest.mark.parametrize("tuned", ["", "multiple"])
-def test_only_thread_multiple_leaves_communicators_alone(mpi: Mpi, tmp_path, tuned: str) -> None:
+def test_only_thread_multiple_leaves_communicators_alone(mpi: Mpi, tmp_path: Path, tuned: str) -> None:
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI chooses per communicator")
     program = mpi.compile("tune_families.c")
@@ -90,7 +92,7 @@ def test_only_thread_multiple_leaves_communicators_alone(mpi: Mpi, tmp_path, tun
     assert ("MPI_THREAD_MULTIPLE" in result.stderr) == (tuned == "multiple")
 
 
-def rule_for(mpi: Mpi, argv: list[object], name: str, file: Path) -> dict[str, str]:
+def rule_for(mpi: Mpi, argv: list[str | Path], name: str, file: Path) -> dict[str, str]:
     """Write a rule for the communicators with a name in this program, and return the variables that use it."""
     connection = sqlite3.connect(mpi.run(5, argv).profile)
     written = write_family_rules(connection, [choice(connection, name, 2)], "Open MPI v4.1.4")
@@ -105,7 +107,7 @@ def verdicts_of(profile: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("how", ["", "part", "merge"])
-def test_a_communicator_made_inside_a_tuned_creation_is_not_tuned(mpi: Mpi, tmp_path, how: str) -> None:
+def test_a_communicator_made_inside_a_tuned_creation_is_not_tuned(mpi: Mpi, tmp_path: Path, how: str) -> None:
     """By a procedure that a rule may name, on all ranks or on a part of them, and by one that no rule names."""
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI chooses per communicator")
@@ -118,7 +120,7 @@ def test_a_communicator_made_inside_a_tuned_creation_is_not_tuned(mpi: Mpi, tmp_
     assert verdicts[1:] == ["pairwise"]
 
 
-def test_nothing_is_tuned_while_an_idup_is_not_finished_on_some_rank(mpi: Mpi, tmp_path) -> None:
+def test_nothing_is_tuned_while_an_idup_is_not_finished_on_some_rank(mpi: Mpi, tmp_path: Path) -> None:
     """Rank 0 has not waited for it: all ranks leave the first communicator alone, and tune the second."""
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI chooses per communicator")
@@ -140,7 +142,9 @@ def test_nothing_is_tuned_while_an_idup_is_not_finished_on_some_rank(mpi: Mpi, t
     ],
     ids=["other rules", "no such file", "no rules"],
 )
-def test_no_rank_uses_rules_that_one_rank_does_not_have(mpi: Mpi, tmp_path, given: str, why: str) -> None:
+def test_no_rank_uses_rules_that_one_rank_does_not_have(
+    mpi: Mpi, tmp_path: Path, given: str, why: str
+) -> None:
     """Rank 1 has others, or none. One rank says so; without rules on rank 1, after 10 s in which rank 0 waits for it."""
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI chooses per communicator")
@@ -167,7 +171,7 @@ def test_two_proc_is_refused_for_more_processes(mpi: Mpi) -> None:
     assert [reason for _, reason in written.refused] == ["two_proc is for communicators of two processes"]
 
 
-def test_on_several_nodes_a_rule_switches_han_off_for_its_family(mpi: Mpi, tmp_path) -> None:
+def test_on_several_nodes_a_rule_switches_han_off_for_its_family(mpi: Mpi, tmp_path: Path) -> None:
     """From Open MPI 5 on, coll/han comes before a rule for some collectives, and all of them must have one."""
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI chooses per communicator")

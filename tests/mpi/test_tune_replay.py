@@ -27,11 +27,12 @@ from commlens.launch import compiler
 from commlens.overhead.legs import HERE
 from commlens.tune import measurements
 from commlens.tune import replay as module
-from commlens.tune.cases import Cases
-from commlens.tune.measurements import PLAN, TIMES, Time, plan_text, read_measurements
+from commlens.tune.candidates import candidates_of
+from commlens.tune.cases import Cases, Layout
+from commlens.tune.measurements import PLAN, TIMES, Measurements, Time, plan_text, read_measurements
 from commlens.tune.model import Case
 
-ROWS = ((0, 1), (3, 2))
+ROWS: Layout = ((0, 1), (3, 2))
 RANKS = 4
 ALLGATHER = Case(2, "rows", "allgather", 2, 9, 300)
 SCAN = Case(1, "W0.0", "scan", 4, 11, 1024)
@@ -43,9 +44,10 @@ def library_of(mpi: Mpi) -> str:
     return f"{name}{mpi.release}"
 
 
-def planned(mpi: Mpi, *cases: Case, blocks: object = None, processes: int = RANKS) -> Cases:
-    layouts = [ROWS if case.comm_size < processes else (tuple(range(processes)),) for case in cases]
-    return Cases(list(cases), layouts, [blocks] * len(cases), processes, library_of(mpi))  # type: ignore[list-item]
+def planned(mpi: Mpi, *cases: Case, processes: int = RANKS) -> Cases:
+    all_of_them: Layout = (tuple(range(processes)),)
+    layouts = [ROWS if case.comm_size < processes else all_of_them for case in cases]
+    return Cases(list(cases), layouts, [None] * len(cases), processes, library_of(mpi))
 
 
 def compiled(mpi: Mpi, folder: Path) -> list[str]:
@@ -78,7 +80,7 @@ def test_a_job_may_measure_one_candidate(mpi: Mpi, tmp_path: Path, is_compiled: 
 
 def launched(
     mpi: Mpi, cases: Cases, folder: Path, monkeypatch: pytest.MonkeyPatch, budget_s: float, ranks: int = RANKS
-) -> module.Measurements:
+) -> Measurements:
     for name, value in mpi.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MPICC", " ".join([mpi.compilers["c"], *mpi.flags]))
@@ -245,8 +247,7 @@ def test_without_a_compiler_python_measures(
     varying, alike = (((400, 800), (800, 400)),), (((800, 400), (800, 400)),)
     named = [Case(1, "W0.0", name, 2, 7, 64) for name in sorted(COLLECTIVES)]
     cases = planned(mpi, *named, processes=2)
-    few = measurements.candidates_of
-    monkeypatch.setattr(measurements, "candidates_of", lambda library, case: few(library, case)[:2])
+    monkeypatch.setattr(measurements, "candidates_of", lambda library, case: candidates_of(library, case)[:2])
     for i, case in enumerate(named):
         if case.collective.endswith(("v", "w")):
             cases.blocks[i] = varying
@@ -255,7 +256,7 @@ def test_without_a_compiler_python_measures(
     monkeypatch.delenv("MPICC", raising=False)
     for name, value in {**mpi.environment, **mpi4py_env(mpi), "PYTHONPATH": PYTHON}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(compiler.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     launch = [mpi.launcher, "-n", "2", HERE, "./application"]
     times: list[Time] = []
     for _ in range(20):  # on a machine with much other load it goes on several times

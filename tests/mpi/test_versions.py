@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from harness import ROOT, Mpi
@@ -34,7 +35,7 @@ def test_a_program_sees_the_procedures_its_library_has(mpi: Mpi, mode: str) -> N
     assert len(found) > 700
     under = mpi.run(1, [program, names], mode=mode)
     assert (under.rc, under.stdout) == (0, plain.stdout), under
-    later = [sys.executable, "-c", SEE, names, library]
+    later: list[str | Path] = [sys.executable, "-c", SEE, names, library]
     env = {"COMMLENS_MPI": mpi.family}
     assert mpi.run(1, later, mode=mode, env=env).stdout.splitlines() == found
 

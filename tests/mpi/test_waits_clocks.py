@@ -30,7 +30,7 @@ def skewed(mpi: Mpi, *arguments: object, **settings: str) -> tuple[dict[str, Tru
     hosts = Hosts(mpi.fresh("several"), RANKS, 1, without_tsc=True)
     shifted = mpi.programs / "shifted_clock.so"
     build_once(shifted, ["cc", "-O2", "-shared", "-fPIC", str(PROGRAMS / "shifted_clock.c")])
-    command = [mpi.compile("skew.c"), *map(str, arguments)]
+    command: list[str | Path] = [mpi.compile("skew.c"), *map(str, arguments)]
     result = run_on(mpi, hosts, *command, everywhere=settings, preload=[shifted])
     assert result.rc == 0, result
     return truths(result.stdout), result.profile

@@ -64,10 +64,10 @@ def test_one_sided_calls_count_under_the_communicator_of_their_window(mpi: Mpi) 
     profile.check()
     both = {op: tuple(a + b for a, b in zip(ACTIVE.get(op, (0, 0, 0)), PASSIVE.get(op, (0, 0, 0))))
             for op in {*ACTIVE, *PASSIVE}}  # fmt: skip
-    expected = {
-        "d0.1": both | {"Win_free": (1, 0, 0), "Win_create": (1, 0, 0)},
-        "d0.2": ACTIVE | {"Win_allocate": (1, 0, 0)},
-        "d0.3": PASSIVE | {"Win_allocate_shared": (1, 0, 0)},
+    expected: dict[str, dict[str, tuple[int, ...]]] = {
+        "d0.1": {**both, "Win_free": (1, 0, 0), "Win_create": (1, 0, 0)},
+        "d0.2": {**ACTIVE, "Win_allocate": (1, 0, 0)},
+        "d0.3": {**PASSIVE, "Win_allocate_shared": (1, 0, 0)},
         "d0.4": {
             "Win_create_dynamic": (1, 0, 0),
             "Win_attach": (1, 0, 0),
