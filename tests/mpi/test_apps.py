@@ -72,6 +72,8 @@ APPS = {
         scrub=(NUMBERS, SPACES),
         # A benchmark prints little else than times; what is left is what it checks.
         keep=r"PASSED|FAILED|Success|Errors|_[Nn]=|Procs=|nb=|residual|^End of|^Begin of",
+        # PTRANS prints this row only where it measured more than zero seconds of processor time.
+        drop=r"^CPU ",
         varies={"MPI_Send": BY_TIME, "MPI_Recv": BY_TIME, "MPI_Isend": BY_TIME, "MPI_Irecv": BY_TIME},
     ),
     "quantum-espresso": App(
