@@ -24,8 +24,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import scale
-from run import machine
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import scale
+from bench.run import machine
 
 sys.path.insert(0, str(scale.ROOT / "tests" / "mpi"))
 from harness import Mpi

@@ -21,11 +21,13 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import scale
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import scale
 
 sys.path.insert(0, str(scale.ROOT / "tests" / "mpi"))
+from bench.run import BUILD, machine
 from harness import Mpi
-from run import BUILD, machine
 
 from commlens.profile import open_profile
 

@@ -49,7 +49,7 @@ def has_claim(result: Comparison) -> bool:
 def slower(run: RunData, key: RowKey) -> RunData:
     """Return a run in which the calls of a row took longer."""
     counts = run.rows[key]
-    return replace(run, rows={**run.rows, key: counts._replace(time_ns=counts.time_ns * (1 + EFFECT))})
+    return replace(run, rows={**run.rows, key: counts._replace(time_ns=round(counts.time_ns * (1 + EFFECT)))})
 
 
 def main(libraries: list[str]) -> None:

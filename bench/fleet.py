@@ -26,8 +26,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from fleet_wide import FAMILIES, write_wide
-from run import machine
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.fleet_wide import FAMILIES, write_wide
+from bench.run import machine
 
 from commlens.fleet.log import Log
 from commlens.fleet.questions import NAMES

@@ -18,8 +18,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from apps import PROGRAMS, build
-from run import BUILD, launch
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.apps import PROGRAMS, build
+from bench.run import BUILD, launch
 
 RUNNER = BUILD / "bin" / "commlens-run"
 LINK = re.compile(r'href="\./jobs/(-?\d+)\.html"')
@@ -41,7 +43,7 @@ def run_programs(folder: Path) -> None:
             for ranks in (2, 4):
                 profile = folder / f"{program.name}-{mpi}-{ranks}.db"
                 if not profile.exists():
-                    command = [build(program, mpi), *map(str, program.small)]
+                    command = [str(build(program, mpi)), *map(str, program.small)]
                     launch(mpi, ranks, command, RUNNER, profile, LABEL=f"input={program.name}")
 
 

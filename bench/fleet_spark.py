@@ -20,8 +20,10 @@ from contextlib import suppress
 from multiprocessing import Process
 from pathlib import Path
 
-from fleet_wide import write_wide
-from run import machine
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.fleet_wide import write_wide
+from bench.run import machine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "spark"))
 

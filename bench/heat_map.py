@@ -25,9 +25,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench.matrix import Times, picture, ratios, size_of
+from bench.run import HERE, RUNNER, launch, machine, rows_of
 from bench.shaped_hosts import OPEN_MPI, Hosts, enter_namespaces, openmpi
-from matrix import Times, picture, ratios, size_of
-from run import HERE, RUNNER, launch, machine, rows_of
 
 PAGE = HERE.parent / "docs" / "evidence" / "heat-map.md"
 NUMBERS = PAGE.with_suffix(".csv")

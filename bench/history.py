@@ -22,8 +22,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from regions import compile_annotated, quartiles
-from run import BUILD, ENVIRONMENT, HERE, RUNNER, machine
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.regions import compile_annotated, quartiles
+from bench.run import BUILD, ENVIRONMENT, HERE, RUNNER, machine
 
 from commlens.overhead.estimate import FEWEST, relative
 
@@ -46,7 +49,17 @@ def run(program: Path, ranks: int, seconds: int, every: int, folder: Path) -> tu
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COMMLENS_")}
     environment.update(ENVIRONMENT, COMMLENS_OUTPUT=str(folder / "profile.db"), COMMLENS_QUIET="1")
     environment.update(OMPI_MCA_mpi_yield_when_idle="1", COMMLENS_FLUSH_EVERY=str(every))
-    command = ["mpirun.openmpi", "-n", str(ranks), RUNNER, program, "run", str(seconds // 2), "2", "0"]
+    command = [
+        "mpirun.openmpi",
+        "-n",
+        str(ranks),
+        str(RUNNER),
+        str(program),
+        "run",
+        str(seconds // 2),
+        "2",
+        "0",
+    ]
     spent, memory = 0.0, 0
     with (folder / "output").open("w+") as output:
         job = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output)

@@ -21,7 +21,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from run import ENVIRONMENT, HERE, RUNNER
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.run import ENVIRONMENT, HERE, RUNNER
 
 TABLE = HERE / "instructions.csv"
 COLUMNS = (
@@ -57,7 +59,7 @@ def compiler() -> str:
 
 def dumps(folder: Path) -> dict[tuple[str, int], float]:
     """Return instructions per call, by call and communicators, of what callgrind has written."""
-    found = {}
+    found: dict[tuple[str, int], float] = {}
     for path in folder.glob("counted.*"):
         text = path.read_text(errors="replace")
         label = re.search(r"^desc: Trigger: Client Request: (.*)\|(\d+)\|(\d+)$", text, re.MULTILINE)

@@ -21,8 +21,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-import scale
-from run import HERE, RUNNER, launch, machine, rows_of
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import scale
+from bench.run import HERE, RUNNER, launch, machine, rows_of
 
 WAYS = ("off", "p2p", "all")
 """Values of COMMLENS_MATRIX; all are compared with the first."""

@@ -10,11 +10,14 @@ from __future__ import annotations
 import argparse
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from run import HERE, RUNNER, Row, launch, machine, rows_of, spread
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.run import HERE, RUNNER, Row, launch, machine, rows_of, spread
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
 from bench.apps import PROGRAMS, build  # noqa: E402
-from run import BUILD, ENVIRONMENT, RUNNER  # noqa: E402
+from bench.run import BUILD, ENVIRONMENT, RUNNER  # noqa: E402
 
 RUNS = ("bcast_barrier", "pingpong", "message_rate", "halo", "cg")
 """Programs of bench/apps.  The functions of the first come first; the others make the other calls of most applications."""

@@ -31,7 +31,7 @@ from typing import NamedTuple
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("", "python")]
 
 from bench.apps import PROGRAMS, Program, build  # noqa: E402
-from overhead_page import (  # noqa: E402
+from bench.overhead_page import (  # noqa: E402
     ALONE,
     APPS,
     CALLS,
@@ -45,6 +45,7 @@ from overhead_page import (  # noqa: E402
     App,
     Call,
     Phase,
+    Row,
     read,
     read_json,
     read_rows,
@@ -52,8 +53,8 @@ from overhead_page import (  # noqa: E402
     write_json,
     write_rows,
 )
-from run import ENVIRONMENT, HERE, machine, rows_of  # noqa: E402
-from scale import phases_of  # noqa: E402
+from bench.run import ENVIRONMENT, HERE, machine, rows_of  # noqa: E402
+from bench.scale import phases_of  # noqa: E402
 
 from commlens.base.errors import CommlensError  # noqa: E402
 from commlens.base.interrupt import interruptible  # noqa: E402
@@ -275,16 +276,23 @@ def steps(place: Path, given: argparse.Namespace, chosen: Sequence[Program]) -> 
                 yield Step(f"MPI_Finalize, {command}, {mpi}", 2 * (count + 1) * FINALIZE_SECONDS, finalize)
 
 
+def drop_rows(path: Path, kind: type[Row], mpis: Sequence[str]) -> int:
+    """Take the rows of these MPI libraries out of a file; return how many are left."""
+    rows = [row for row in read_rows(path, kind) if row.mpi not in mpis]
+    write_rows(path, kind, rows)
+    return len(rows)
+
+
 def forget(place: Path, mpis: Sequence[str]) -> None:
     """Take out all that was measured with these MPI libraries; and what it was measured with, if nothing is left."""
-    left = 0
-    for name, kind in ((APPS, App), (CALLS, Call), (FINALIZE, Phase)):
-        rows = [row for row in read_rows(place / name, kind) if row.mpi not in mpis]
-        write_rows(place / name, kind, rows)
-        left += len(rows)
+    rows = (
+        drop_rows(place / APPS, App, mpis)
+        + drop_rows(place / CALLS, Call, mpis)
+        + drop_rows(place / FINALIZE, Phase, mpis)
+    )
     memory = {mpi: of for mpi, of in read_json(place / MEMORY).items() if mpi not in mpis}
     write_json(place / MEMORY, memory)
-    if left + len(memory) == 0:
+    if rows + len(memory) == 0:
         (place / MACHINE).unlink(missing_ok=True)
 
 

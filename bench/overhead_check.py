@@ -16,7 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from run import ENVIRONMENT, HERE
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.run import ENVIRONMENT, HERE
 
 sys.path.insert(0, str(HERE.parent / "python"))
 import os
@@ -51,8 +53,8 @@ def main() -> None:
             ("mpicc", "waits.c", "waits.so", shared),
             ("mpicc", "allreduces.c", "allreduces", ["-O2", "-w"]),
         ):
-            command = [f"{compiler}.{given.mpi}", *flags, HERE / "tools" / source, "-o", folder / target]
-            subprocess.run(command, check=True)
+            command = [f"{compiler}.{given.mpi}", *flags, str(HERE / "tools" / source)]
+            subprocess.run([*command, "-o", folder / target], check=True)
         tools = [
             commlens_tool(),
             parse_tool(f"counter={folder}/counter.so"),

@@ -31,7 +31,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMLENS = ROOT / ".venv" / "bin" / "commlens"
-sys.path.insert(0, str(ROOT / "tests" / "python"))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "python")]
 
 from browser import VIEWS, Browser, browser  # noqa: E402
 from build_profile import OP_ID, ProfileBuilder  # noqa: E402
@@ -76,7 +76,8 @@ def make(path: Path, ranks: int, rows: int, comms: int) -> None:
     dice = random.Random(1)
     connection = sqlite3.connect(path)
     with connection:
-        keys, cells = [], []
+        keys: list[tuple[int, ...]] = []
+        cells: list[tuple[int, ...]] = []
         while len(cells) < rows:
             comm = 1 if len(keys) % 5 == 0 else dice.randrange(2, comms + 2)
             where = range(ranks) if comm == 1 else build.comms[comm].ranks

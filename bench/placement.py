@@ -24,7 +24,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from placement_graphs import FAMILIES, MOST, grid_edges, instance, shuffled
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.placement_graphs import FAMILIES, MOST, grid_edges, instance, shuffled
 
 from commlens.base.arrays import Ints
 from commlens.base.errors import CommlensError

@@ -151,8 +151,11 @@ def refined(size: int) -> Edges:
 def with_sums(size: int, edges: Edges) -> Edges:
     """Return traffic with sums over all ranks: exchanges with rank XOR 2**i, of a hundredth of a message."""
     one, other, weight = butterfly(size, 1.0)
-    more = (one, other, weight / 100)
-    return (*(np.concatenate(some) for some in zip(edges[:2], more[:2])), np.concatenate([edges[2], more[2]]))
+    return (
+        np.concatenate([edges[0], one]),
+        np.concatenate([edges[1], other]),
+        np.concatenate([edges[2], weight / 100]),
+    )
 
 
 def patches(size: int, count: int = 64) -> Edges:

@@ -16,20 +16,25 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # this file also runs where nothing is installed
+    from mpi4py import MPI
 
 CALLS = 20_000
 DEPTHS = 20
 
 
-def call_at_depths(comm, depths):
+def call_at_depths(comm: MPI.Comm, depths: int) -> None:
     """Call MPI_Iprobe at each depth of a recursion."""
     comm.Iprobe()
     if depths > 1:
         call_at_depths(comm, depths - 1)
 
 
-def call_in_generators(comm, depths):
+def call_in_generators(comm: MPI.Comm, depths: int) -> Iterator[None]:
     """Call MPI_Iprobe in generators inside generators."""
     comm.Iprobe()
     yield
@@ -37,26 +42,26 @@ def call_in_generators(comm, depths):
         yield from call_in_generators(comm, depths - 1)
 
 
-def time_shapes():
+def time_shapes() -> None:
     """Print the microseconds of a call for each shape of program."""
     from mpi4py import MPI
 
     comm = MPI.COMM_SELF
 
-    def call_in_loop():
+    def call_in_loop() -> None:
         for _ in range(CALLS):
             comm.Iprobe()
 
-    def call_in_recursion():
+    def call_in_recursion() -> None:
         for _ in range(CALLS // DEPTHS):
             call_at_depths(comm, DEPTHS)
 
-    def call_generators():
+    def call_generators() -> None:
         for _ in range(CALLS // DEPTHS):
             for _ in call_in_generators(comm, DEPTHS):
                 pass
 
-    def call_in_thread():
+    def call_in_thread() -> None:
         thread = threading.Thread(target=call_in_loop)
         thread.start()
         thread.join()
@@ -79,7 +84,7 @@ def measure(version: str, rounds: int, scratch: Path) -> list[str]:
     from bench.run import RUNNER, launch, spread
 
     pythons = Path(__file__).resolve().parents[1] / "build" / "pythons" / version
-    argv = ["env", f"PYTHONPATH={pythons / 'packages'}", "MPI4PY_MPIABI=openmpi", pythons / "python"]
+    argv = ["env", f"PYTHONPATH={pythons / 'packages'}", "MPI4PY_MPIABI=openmpi", str(pythons / "python")]
     taken: dict[tuple[str, bool], list[float]] = defaultdict(list)
     for number in range(rounds):
         for is_under in (number % 2 == 0, number % 2 == 1):

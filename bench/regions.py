@@ -12,12 +12,15 @@ from __future__ import annotations
 import argparse
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from run import BUILD, HERE, Row, launch, machine, rows_of
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.run import BUILD, HERE, Row, launch, machine, rows_of
 
 STAMPS: Row = ("two time stamps", 1)
 EMPTY = "empty"

@@ -18,7 +18,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import scale
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import scale
 
 sys.path.insert(0, str(scale.ROOT / "tests" / "mpi"))
 from harness import Mpi

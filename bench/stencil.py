@@ -26,8 +26,10 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from regions import compile_annotated, quartiles
-from run import ENVIRONMENT, HERE, RUNNER, launch, machine
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.regions import compile_annotated, quartiles
+from bench.run import ENVIRONMENT, HERE, RUNNER, launch, machine
 
 COMMLENS = Path(sys.executable).with_name("commlens")
 EVERY = 2  # seconds between two copies

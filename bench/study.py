@@ -80,8 +80,7 @@ def build(mpi: str, folder: Path) -> dict[str, str]:
     if mpi == "openmpi":
         return {"OMPI_MCA_mpi_yield_when_idle": "1"}
     library = folder / "yield.so"
-    command = ["cc", "-O2", "-shared", "-fPIC", NEVER_SLEEP, YIELD, "-o", library]
-    subprocess.run(command, check=True)
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", NEVER_SLEEP, YIELD, "-o", library], check=True)
     return {"LD_PRELOAD": str(library)}
 
 

@@ -27,8 +27,8 @@ from typing import NamedTuple
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("", "python")]
 
 from bench.apps import PROGRAMS, build  # noqa: E402
-from overhead import minimal  # noqa: E402
-from run import ENVIRONMENT, RUNNER, machine  # noqa: E402
+from bench.overhead import minimal  # noqa: E402
+from bench.run import ENVIRONMENT, RUNNER, machine  # noqa: E402
 
 from commlens.base.errors import CommlensError  # noqa: E402
 from commlens.overhead.estimate import Cost, Estimate, costs  # noqa: E402

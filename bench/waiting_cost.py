@@ -57,8 +57,8 @@ def main() -> None:
     for mpi in options.mpi.split(","):
         for name in options.programs:
             found = measure(mpi, name, options.rounds)
-            both = ([one[leg].net_ns for one in found] for leg in (WITH, WITHOUT))
-            net = relative(*both, generator)
+            with_, without = ([one[leg].net_ns for one in found] for leg in (WITH, WITHOUT))
+            net = relative(with_, without, generator)
             assert net is not None, "all runs took time"
             hook = estimate([float(one[WITH].hook_ns - one[WITHOUT].hook_ns) for one in found], generator)
             print(f"{mpi:8} {name:14} {text(net, '%', 100):>32} {text(hook, 'ms', 1e-6):>34}", flush=True)

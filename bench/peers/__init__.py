@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# The modules of bench/ and fuzz/ import others without the name of the folder.
-for path in (ROOT / "bench", ROOT / "tests" / "mpi", ROOT / "python", ROOT):
+# The modules of fuzz/ import others without the name of the folder.
+for path in (ROOT / "tests" / "mpi", ROOT / "python", ROOT):
     if str(path) not in sys.path:
         sys.path.append(str(path))

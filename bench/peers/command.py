@@ -18,7 +18,7 @@ from pathlib import Path
 from bench.peers import build, correct, cost, features, hosts, places, state
 from bench.peers.results import Budget, Store
 from bench.peers.tools import MPIS
-from run import machine
+from bench.run import machine
 
 PARTS = (build.PART, correct.PART, features.PART, cost.INSTRUCTIONS, cost.FINALIZE, cost.CALLS, cost.OVERHEAD)
 """In the order in which they run."""

@@ -164,8 +164,8 @@ def cases(mpi: str, seeds: Sequence[int]) -> Iterator[Case]:
     """Return the programs for one MPI library, compiled."""
     listing1 = places.ROOT / "tests" / "mpi" / "programs" / "listing1.c"
     yield Case(LISTING1, runs.compiled(listing1, mpi), RANKS)
-    for program in PROGRAMS.values():
-        yield Case(program.name, build_app(program, mpi), RANKS, tuple(map(str, program.small)))
+    for app in PROGRAMS.values():
+        yield Case(app.name, build_app(app, mpi), RANKS, tuple(map(str, app.small)))
     mpich = mpi == "mpich"
     programs = [Program(seed, mpich) for seed in seeds]
     folder = places.PROGRAMS / mpi

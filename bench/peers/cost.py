@@ -20,11 +20,11 @@ from typing import Any
 
 from bench.apps import PROGRAMS
 from bench.apps import build as build_app
+from bench.instructions import dumps
 from bench.peers import applications, hosts, places, runs
 from bench.peers.results import ENOUGH, Budget, Store
 from bench.peers.tools import Configuration
 from bench.run import rows_of
-from instructions import dumps
 
 from commlens.overhead.legs import BASELINE, Tool, find_stopwatch, split
 from commlens.overhead.measure import read_times, summarize

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from bench.overhead_page import table
 from bench.peers import correct, cost
 from bench.peers.results import Record, Store
 from bench.peers.tools import COMMLENS
-from overhead_page import table
 
 from commlens.overhead.estimate import FEWEST, Estimate, estimate
 from commlens.overhead.legs import BASELINE

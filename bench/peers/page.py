@@ -7,12 +7,12 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from bench.overhead_page import added_bytes, around, number, table
 from bench.peers import applications, build, correct, cost, features, losses, state
 from bench.peers.correct import RANDOM
 from bench.peers.losses import Losses, beside, estimated
 from bench.peers.results import Record, Store, of_one_version
 from bench.peers.tools import BY_NAME, COMMLENS, CONFIGURATIONS, MPIS, PEERS, UNTRIED
-from overhead_page import added_bytes, around, number, table
 
 from commlens.overhead.estimate import FEWEST, Estimate
 from commlens.overhead.legs import BASELINE

@@ -6,14 +6,10 @@ Times on a shared machine say nothing of a few nanoseconds; instructions are the
 
 from __future__ import annotations
 
-import sys
-
 import pytest
+from bench import instructions
 from harness import BUILD, ROOT, SANITIZER, Mpi
 from tests.needs import need_programs
-
-sys.path.insert(0, str(ROOT / "bench"))
-import instructions
 
 TOLERANCE = {1: 0.05, 32: 0.3}
 """By communicators in turn: where their handles lie decides how many of 32 have a place of their own among kept calls
