@@ -15,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
 from machine import without_make
 
 ROOT = Path(__file__).resolve().parents[2]

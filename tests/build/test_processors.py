@@ -20,7 +20,9 @@ FAILED = """<testsuite><testcase name="hot" classname="hot"><failure message="Fa
 
 def written(results: Path, page: Path) -> str:
     """Add results to the record beside a page, and return the text of the page."""
-    subprocess.run([sys.executable, ROOT / "tools" / "processors_page.py", results, page], check=True, cwd=ROOT)
+    subprocess.run(
+        [sys.executable, ROOT / "tools" / "processors_page.py", results, page], check=True, cwd=ROOT
+    )
     return page.read_text(encoding="utf-8")
 
 
@@ -34,7 +36,9 @@ def test_a_run_replaces_what_the_record_has_of_it_and_nothing_else(tmp_path: Pat
     (results / "unit-riscv64.xml").write_text(FAILED, encoding="utf-8")
     (results / "self-test-riscv64.txt").write_text("all checks passed\n", encoding="utf-8")
     after = written(results, page).splitlines()
-    gone, new = (sorted(set(a) - set(b)) for a, b in ((before.splitlines(), after), (after, before.splitlines())))
+    gone, new = (
+        sorted(set(a) - set(b)) for a, b in ((before.splitlines(), after), (after, before.splitlines()))
+    )
     assert all("riscv64" in line or line.startswith("- `") for line in gone)
     assert [line.rpartition(" | `")[0] for line in new if line.startswith("|")] == [
         "| riscv64 | `commlens self-test`, with Debian's Open MPI and MPICH | 1 | 1 | 0",

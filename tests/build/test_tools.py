@@ -11,10 +11,20 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from machine import without_make
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCED = {"slurm_daemons.sh", "step.sh", "wheel_tools.sh", "old_gcc.sh", "openmpi.sh", "page.sh", "namespaces.sh", "roots.sh"}
+SOURCED = {
+    "slurm_daemons.sh",
+    "step.sh",
+    "wheel_tools.sh",
+    "old_gcc.sh",
+    "openmpi.sh",
+    "page.sh",
+    "namespaces.sh",
+    "roots.sh",
+}
 
 
 def bash(script: str) -> subprocess.CompletedProcess[str]:
@@ -52,6 +62,26 @@ def test_a_target_runs_a_script_that_is_there(target: str) -> None:
 @pytest.mark.parametrize("script", sorted((ROOT / "tools").glob("*.sh")), ids=lambda path: path.name)
 def test_a_script_is_executable_or_only_sourced(script: Path) -> None:
     assert os.access(script, os.X_OK) == (script.name not in SOURCED)
+
+
+WITHOUT_OPTIONS = "shaped_hosts.py"
+WITH_SPARK = "fleet_spark.py"
+"""Runs in the environment that tools/spark.sh creates."""
+BENCHMARKS = [
+    path
+    for path in sorted((ROOT / "bench").glob("*.py"))
+    if "import argparse" in path.read_text() and path.name not in (WITHOUT_OPTIONS, WITH_SPARK)
+]
+
+
+@pytest.mark.parametrize("script", BENCHMARKS, ids=lambda path: path.name)
+def test_a_benchmark_finds_what_it_imports(script: Path) -> None:
+    # By paths that it sets up itself, wherever it is called.
+    done = subprocess.run(
+        [sys.executable, script, "--help"], cwd="/", capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: {script.name}")
 
 
 def test_ci_and_the_readme_say_the_same_command() -> None:
@@ -352,7 +382,12 @@ def test_clang_tidy_checks_each_file_once_or_for_each_interface_that_it_asks_for
         for name in ("plain.cpp", "asks.cpp")
     ]
     (tmp_path / "compile_commands.json").write_text(json.dumps(commands))
-    tool: list[str | Path] = [sys.executable, ROOT / "tools" / "tidy_commands.py", tmp_path, tmp_path / "some"]
+    tool: list[str | Path] = [
+        sys.executable,
+        ROOT / "tools" / "tidy_commands.py",
+        tmp_path,
+        tmp_path / "some",
+    ]
     subprocess.run(tool, check=True)
     found = json.loads((tmp_path / "some" / "compile_commands.json").read_text())
     assert found == [command for command in commands if "asks" in command["file"] or command is commands[0]]
