@@ -33,9 +33,9 @@ def choice(connection: sqlite3.Connection, name: str, number: int, collective: s
 
 def rules(mpi: Mpi, program: Path) -> str:
     result = mpi.run(5, [program])
-    connection = sqlite3.connect(result.profile)
-    chosen = [choice(connection, "first", 3), choice(connection, "second", 2)]
-    written = write_family_rules(connection, chosen, "Open MPI v4.1.4")
+    with closing(sqlite3.connect(result.profile)) as connection:
+        chosen = [choice(connection, "first", 3), choice(connection, "second", 2)]
+        written = write_family_rules(connection, chosen, "Open MPI v4.1.4")
     assert written.kept == chosen
     return written.files[RULES]
 
@@ -94,8 +94,8 @@ def test_only_thread_multiple_leaves_communicators_alone(mpi: Mpi, tmp_path: Pat
 
 def rule_for(mpi: Mpi, argv: list[str | Path], name: str, file: Path) -> dict[str, str]:
     """Write a rule for the communicators with a name in this program, and return the variables that use it."""
-    connection = sqlite3.connect(mpi.run(5, argv).profile)
-    written = write_family_rules(connection, [choice(connection, name, 2)], "Open MPI v4.1.4")
+    with closing(sqlite3.connect(mpi.run(5, argv).profile)) as connection:
+        written = write_family_rules(connection, [choice(connection, name, 2)], "Open MPI v4.1.4")
     file.write_text(written.files[RULES])
     return {"COMMLENS_TUNE": str(file), "COMMLENS_MATRIX": "all", **DYNAMIC}
 
@@ -164,10 +164,10 @@ def test_no_rank_uses_rules_that_one_rank_does_not_have(
 
 
 def test_two_proc_is_refused_for_more_processes(mpi: Mpi) -> None:
-    connection = sqlite3.connect(mpi.run(3, [mpi.compile("tune_families.c")]).profile)
-    two = choice(connection, "first", 5)
-    two = dataclasses.replace(two, candidate=Candidate(5, "two_proc"))
-    written = write_family_rules(connection, [two], "Open MPI v4.1.4")
+    with closing(sqlite3.connect(mpi.run(3, [mpi.compile("tune_families.c")]).profile)) as connection:
+        two = choice(connection, "first", 5)
+        two = dataclasses.replace(two, candidate=Candidate(5, "two_proc"))
+        written = write_family_rules(connection, [two], "Open MPI v4.1.4")
     assert [reason for _, reason in written.refused] == ["two_proc is for communicators of two processes"]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,11 @@ def test_the_algorithm_before_and_after_is_named(
     """The run before is made only if the profile does not have the messages inside collectives."""
     program = mpi.compile("tune_families.c")
     profile = mpi.run(5, [program], {"COMMLENS_MATRIX": measured} if measured else {}).profile
-    library, family, name = sqlite3.connect(profile).execute(
-        "SELECT meta.value, comm.family, family.name FROM meta, comm JOIN family ON family.family = comm.family "
-        "WHERE key = 'mpi_library' AND comm.user_name = 'plain'"
-    ).fetchone()  # fmt: skip
+    with closing(sqlite3.connect(profile)) as connection:
+        library, family, name = connection.execute(
+            "SELECT meta.value, comm.family, family.name FROM meta, comm JOIN family ON family.family = comm.family "
+            "WHERE key = 'mpi_library' AND comm.user_name = 'plain'"
+        ).fetchone()
     case = Case(family, name, "alltoall", 5, 6, 32)
     chosen = [Choice(case, Candidate(2, "pairwise"), 2.0, 1.0, -0.5, -0.6, -0.4, 9)]
     prepared(mpi, monkeypatch, tmp_path)

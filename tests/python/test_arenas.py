@@ -152,7 +152,8 @@ def stuck(tmp_path: Path) -> sqlite3.Connection:
 
 
 def test_hang_groups_ranks_and_names_who_is_not_there(tmp_path: Path) -> None:
-    groups = hang.read_places(stuck(tmp_path))
+    with closing(stuck(tmp_path)) as profile:
+        groups = hang.read_places(profile)
     inside = [(g.op, g.comm, g.size, g.ranks, g.absent) for g in groups if g.inside]
     assert inside == [
         ("MPI_Bcast", "W0.0", 4, {0: 6 * 10**9, 2: 4 * 10**9}, [1, 3]),
@@ -202,7 +203,8 @@ def test_hang_says_whom_calls_wait_for(tmp_path: Path) -> None:
 
 
 def test_top_counts_a_call_under_way(tmp_path: Path) -> None:
-    look = top.look_at(stuck(tmp_path))
+    with closing(stuck(tmp_path)) as profile:
+        look = top.look_at(profile)
     assert (look.ranks, look.app_ns, look.elapsed_ns) == (4, 40 * 10**9, 10 * 10**9)
     assert look.totals["W0.0", "MPI_Bcast"] == top.Totals(0, 0, 0, 0, 2), "its time is in the counters"
     assert look.totals["W0.0", "MPI_Comm_rank"] == top.Totals(4, 400, 0, 0, 0)

@@ -10,6 +10,7 @@ import random
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +253,7 @@ def test_a_bar_selects_its_ranks_and_the_address_keeps_it(
         ]
     whiskers = sum(w["share_low"] not in (None, w["share_high"]) for w in wanted.values())
     assert tab.run("return document.querySelectorAll('.whisker').length") == whiskers > 0
-    with sqlite3.connect(profile) as connection:
+    with closing(sqlite3.connect(profile)) as connection:
         connection.row_factory = sqlite3.Row
         for id in ids:
             tab.run("const bar = document.getElementById(arguments[0]); bar.focus(); bar.click()", id)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_one_rank_has_a_slot() -> None:
 
 def test_a_profile_without_the_nodes_of_its_ranks(tmp_path: Path, run: Run) -> None:
     profile = four(tmp_path / "p.db")
-    with sqlite3.connect(profile) as connection:
+    with closing(sqlite3.connect(profile)) as connection, connection:
         connection.execute("UPDATE rank SET node = ''")
     assert "this profile has no node for rank 0; describe the machine with --nodes" in line_of(run, profile)
     result = run("place", profile, "--nodes", "2", "--cores", "2", "--format", "json")
