@@ -19,6 +19,7 @@ ITS_OWN = ("-lstdc++", "-lm")
 # The same instances of templates as in commlens, a name of libc that commlens calls, and an exception through MPI.
 PLUS_PLUS = """
 #include <mpi.h>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <stdexcept>
