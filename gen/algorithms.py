@@ -45,7 +45,9 @@ def table_text(collective: str, table: dict[str, Any]) -> str:
     """Return what a selection table says about one collective as an item of a dictionary."""
     names = ("needs", "parameters")
     needs, parameters = ({name: tuple(keys) for name, keys in table.get(part, {}).items()} for part in names)
-    facts = (table["bytes"], table.get("bytes_need", ""), table.get("composition", ""), needs, parameters)
+    since = {name: tuple(map(int, version.split("."))) for name, version in table.get("since", {}).items()}
+    size = (table["bytes"], table.get("bytes_need", ""))
+    facts = (*size, table.get("composition", ""), needs, parameters, since)
     return f"            {collective!r}: Table({', '.join(map(repr, facts))}),"
 
 
@@ -69,6 +71,7 @@ class Table(NamedTuple):
     composition: str
     needs: dict[str, tuple[str, ...]]
     parameters: dict[str, tuple[str, ...]]
+    since: dict[str, tuple[int, int]]
 
 
 class Library(NamedTuple):

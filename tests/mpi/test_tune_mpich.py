@@ -12,7 +12,7 @@ import pytest
 from harness import Mpi
 
 from commlens.algorithms._offered import LIBRARIES
-from commlens.algorithms.offered import offered
+from commlens.algorithms.offered import library_of, offered
 from commlens.tune.candidates import settings_of
 from commlens.tune.model import Candidate, Case, Choice
 from commlens.tune.rules import RuleSet, write_rules
@@ -67,17 +67,26 @@ def choice(collective: str, bytes: int, candidate: Candidate) -> Choice:
 
 
 def tried(library: str, collective: str) -> list[Candidate]:
-    """Return the algorithms for a signature to tell apart: not those that call other collectives, or need more."""
-    offer = offered(library, collective)
-    assert offer is not None
+    """Return the algorithms for a signature to tell apart: not those that call other collectives, or need more.
+
+    Nor those whose parameters the tables of this release do not take.
+    """
+    offer, known = offered(library, collective), library_of(library)
+    assert offer is not None and known is not None
     found = []
     for number, name in enumerate(offer.names, 1):
         needs = TABLES[collective].needs.get(name, ())
-        if name not in ("smp", "ccl") and not {
-            "is_op_built_in=yes",
-            "is_sendbuf_inplace=yes",
-            "is_block_regular=yes",
-        } & set(needs):
+        too_old = known[1] < TABLES[collective].since.get(name, (0, 0))
+        if (
+            name not in ("smp", "ccl")
+            and not too_old
+            and not {
+                "is_op_built_in=yes",
+                "is_sendbuf_inplace=yes",
+                "is_block_regular=yes",
+            }
+            & set(needs)
+        ):
             found.append(Candidate(number, name))
     return found
 

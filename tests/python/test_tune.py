@@ -208,6 +208,8 @@ def test_a_collective_with_one_algorithm_is_left_alone(run: Run, tmp_path: Path)
     [
         ("Open MPI v5.0.11, package: Debian", "sparbit"),
         ("MPICH Version:\t4.0.2", "MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM chooses from 1 brucks, 2 nb"),
+        ("MPICH Version:\t4.1.3", "1 brucks, 2 k_brucks, 3 nb, 4 recursive_doubling, 5 ring"),
+        ("MPICH Version:      4.2.1", "6 recexch_doubling, 7 recexch_halving"),
         ("MPICH Version:      5.0.2", "k_brucks"),
         (
             "Intel(R) MPI Library 2021.8 for Linux* OS",
@@ -218,7 +220,18 @@ def test_a_collective_with_one_algorithm_is_left_alone(run: Run, tmp_path: Path)
         (f"Open MPI v{'9' * 5000}.1", "does not know which algorithms"),
         ("", "does not know which algorithms the MPI library has"),
     ],
-    ids=["openmpi5", "mpich4", "mpich5", "intel", "unknown", "old", "damaged", "none"],
+    ids=[
+        "openmpi5",
+        "mpich4",
+        "mpich4.1",
+        "mpich4.2",
+        "mpich5",
+        "intel",
+        "unknown",
+        "old",
+        "damaged",
+        "none",
+    ],
 )
 def test_the_algorithms_are_those_of_the_library(run: Run, tmp_path: Path, library: str, names: str) -> None:
     build = program(library)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from commlens.algorithms._offered import LIBRARIES
 from commlens.base.errors import CommlensError
 from commlens.cli.tune_steps import refuse_rules_in_use
 from commlens.tune.candidates import candidates_of
@@ -74,7 +75,7 @@ COMPOSITIONS: Tree = {
         }
     },
 }
-OTHERS = ("Bcast_intra_tree", "Bcast_allcomm_nb", "Allreduce_intra_smp", "Allreduce_intra_reduce_scatter_allgather", "Alltoall_intra_brucks", "Alltoall_intra_pairwise", "Allgather_allcomm_nb", "Gatherv_allcomm_nb")  # fmt: skip
+OTHERS = ("Bcast_intra_tree", "Bcast_allcomm_nb", "Allreduce_intra_smp", "Allreduce_intra_tree", "Allreduce_intra_reduce_scatter_allgather", "Alltoall_intra_brucks", "Alltoall_intra_pairwise", "Allgather_allcomm_nb", "Gatherv_allcomm_nb")  # fmt: skip
 
 
 def stored(path: Path, *tables: Tree) -> Path:
@@ -90,10 +91,10 @@ def choice(collective: str, size: int, bin: int, number: int, name: str) -> Choi
     return Choice(case, Candidate(number, name), 2000.0, 1500.0, -0.25, -0.3, -0.2, 40)
 
 
-def written(tmp_path: Path, *choices: Choice, cases: tuple[Case, ...] = ()) -> RuleSet:
+def written(tmp_path: Path, *choices: Choice, cases: tuple[Case, ...] = (), version: str = MPICH) -> RuleSet:
     library = stored(tmp_path / "libmpi.so", COMPOSITIONS, ALGORITHMS)
     called = [one.case for one in choices]
-    return write_rules(choices, MPICH, [(1, 4), (2, 8)], [*called, *cases], str(library))
+    return write_rules(choices, version, [(1, 4), (2, 8)], [*called, *cases], str(library))
 
 
 def asked(
@@ -183,6 +184,24 @@ def test_choices_that_no_table_can_name_are_refused(tmp_path: Path) -> None:
     ):
         assert any(part in reason for reason in reasons), part
     assert len(reasons) == 6
+
+
+@pytest.mark.parametrize(
+    ("release", "kept"), [("4.1.3", ["bcast"]), ("4.2.1", ["bcast"]), ("4.3.2", ["allreduce", "bcast"])]
+)
+def test_an_algorithm_whose_parameters_a_release_does_not_take_is_refused(
+    tmp_path: Path, release: str, kept: list[str]
+) -> None:
+    """Before 4.3, a table with the tree of the variable's default, knomial_1, would run that of kary."""
+    choices = [
+        choice(name, 4, 7, LIBRARIES["mpich"].since[4, 1][name].index("tree") + 1, "tree")
+        for name in ("allreduce", "bcast")
+    ]
+    rules = written(tmp_path, *choices, version=f"MPICH Version:\t{release}")
+    assert sorted(one.case.collective for one in rules.kept) == kept
+    assert {one.case.collective for one, _ in rules.refused} == {"allreduce", "bcast"} - set(kept)
+    assert all("do not take the parameters" in reason for _, reason in rules.refused)
+    assert asked(rules, "mpich.json", "bcast", 4, 64) == "tree"
 
 
 def test_a_collective_without_a_table_gets_a_variable(tmp_path: Path) -> None:

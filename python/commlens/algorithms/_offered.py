@@ -15,6 +15,7 @@ class Table(NamedTuple):
     composition: str
     needs: dict[str, tuple[str, ...]]
     parameters: dict[str, tuple[str, ...]]
+    since: dict[str, tuple[int, int]]
 
 
 class Library(NamedTuple):
@@ -69,7 +70,7 @@ LIBRARIES: dict[str, Library] = {
         'MPICH',
         '^MPICH Version:\\s*(\\d+)\\.(\\d+)',
         'MPIR_CVAR_{COLLECTIVE}_INTRA_ALGORITHM',
-        'the descriptions of the variables in libmpi.so, of 4.0.2 and 5.0.2',
+        'the descriptions of the variables in libmpi.so, of 4.0.2, 4.2.1 and 5.0.2; in the sources of 4.1 to 4.3',
         True,
         {},
         {
@@ -92,32 +93,41 @@ LIBRARIES: dict[str, Library] = {
                 'scan': ('nb', 'smp', 'recursive_doubling'),
                 'exscan': ('nb', 'recursive_doubling'),
             },
-            (5, 0): {
+            (4, 1): {
                 'barrier': ('nb', 'smp', 'k_dissemination', 'recexch'),
                 'bcast': ('binomial', 'nb', 'smp', 'scatter_recursive_doubling_allgather', 'scatter_ring_allgather', 'pipelined_tree', 'tree'),
-                'allgather': ('brucks', 'k_brucks', 'nb', 'recursive_doubling', 'ring', 'recexch_doubling', 'recexch_halving'),
+                'allgather': ('brucks', 'k_brucks', 'nb', 'recursive_doubling', 'ring'),
                 'alltoall': ('brucks', 'k_brucks', 'nb', 'pairwise', 'pairwise_sendrecv_replace', 'scattered'),
+                'allreduce': ('nb', 'smp', 'recursive_doubling', 'reduce_scatter_allgather', 'tree', 'recexch', 'ring', 'k_reduce_scatter_allgather'),
+            },
+            (4, 2): {
+                'allgather': ('brucks', 'k_brucks', 'nb', 'recursive_doubling', 'ring', 'recexch_doubling', 'recexch_halving'),
+            },
+            (4, 3): {
+                'allreduce': ('nb', 'smp', 'recursive_doubling', 'recursive_multiplying', 'reduce_scatter_allgather', 'tree', 'recexch', 'ring', 'k_reduce_scatter_allgather'),
+            },
+            (5, 0): {
                 'allreduce': ('nb', 'smp', 'recursive_doubling', 'recursive_multiplying', 'reduce_scatter_allgather', 'tree', 'recexch', 'ring', 'k_reduce_scatter_allgather', 'ccl'),
             },
         },
         {},
         {
-            'barrier': Table('none', '', 'beta', {'smp': ('comm_hierarchy=parent',)}, {'k_dissemination': ('k=2',), 'recexch': ('k=2', 'single_phase_recv=0')}),
-            'bcast': Table('avg_msg_size', '', 'gamma', {'smp': ('comm_hierarchy=parent',)}, {'tree': ('tree_type=kary', 'k=2', 'is_non_blocking=1'), 'pipelined_tree': ('tree_type=kary', 'k=2', 'is_non_blocking=1', 'chunk_size=8192', 'recv_pre_posted=0')}),
-            'gather': Table('none', '', '', {}, {}),
-            'gatherv': Table('none', '', '', {}, {}),
-            'scatter': Table('none', '', '', {}, {}),
-            'scatterv': Table('none', '', '', {}, {}),
-            'allgather': Table('total_msg_size', '', '', {'recursive_doubling': ('comm_size=pow2',)}, {'k_brucks': ('k=2',), 'recexch_doubling': ('k=2', 'single_phase_recv=0'), 'recexch_halving': ('k=2', 'single_phase_recv=0')}),
-            'allgatherv': Table('none', '', '', {'recursive_doubling': ('comm_size=pow2',)}, {}),
-            'alltoall': Table('avg_msg_size', 'is_sendbuf_inplace=no', '', {'pairwise_sendrecv_replace': ('is_sendbuf_inplace=yes',)}, {'k_brucks': ('k=2',)}),
-            'alltoallv': Table('none', '', '', {'pairwise_sendrecv_replace': ('is_sendbuf_inplace=yes',), 'scattered': ('is_sendbuf_inplace=no',)}, {}),
-            'alltoallw': Table('none', '', '', {'pairwise_sendrecv_replace': ('is_sendbuf_inplace=yes',), 'scattered': ('is_sendbuf_inplace=no',)}, {}),
-            'reduce': Table('avg_msg_size', '', 'gamma', {'smp': ('is_commutative=yes', 'comm_hierarchy=parent'), 'reduce_scatter_gather': ('is_op_built_in=yes', 'count>=pow2')}, {}),
-            'allreduce': Table('avg_msg_size', '', 'beta', {'smp': ('is_commutative=yes', 'comm_hierarchy=parent'), 'recursive_multiplying': ('is_commutative=yes',), 'reduce_scatter_allgather': ('is_op_built_in=yes', 'count>=pow2'), 'ring': ('is_commutative=yes',), 'k_reduce_scatter_allgather': ('is_commutative=yes',)}, {'recursive_multiplying': ('k=2',), 'tree': ('tree_type=knomial_1', 'k=2', 'chunk_size=0', 'buffer_per_child=0'), 'recexch': ('k=2', 'single_phase_recv=0'), 'k_reduce_scatter_allgather': ('k=2', 'single_phase_recv=0')}),
-            'reduce_scatter': Table('none', '', '', {'noncommutative': ('comm_size=pow2', 'is_block_regular=yes'), 'pairwise': ('is_commutative=yes',), 'recursive_halving': ('is_commutative=yes',)}, {}),
-            'reduce_scatter_block': Table('total_msg_size', '', '', {'noncommutative': ('comm_size=pow2',), 'pairwise': ('is_commutative=yes',), 'recursive_halving': ('is_commutative=yes',)}, {}),
-            'exscan': Table('none', '', '', {}, {}),
+            'barrier': Table('none', '', 'beta', {'smp': ('comm_hierarchy=parent',)}, {'k_dissemination': ('k=2',), 'recexch': ('k=2', 'single_phase_recv=0')}, {}),
+            'bcast': Table('avg_msg_size', '', 'gamma', {'smp': ('comm_hierarchy=parent',)}, {'tree': ('tree_type=kary', 'k=2', 'is_non_blocking=1'), 'pipelined_tree': ('tree_type=kary', 'k=2', 'is_non_blocking=1', 'chunk_size=8192', 'recv_pre_posted=0')}, {}),
+            'gather': Table('none', '', '', {}, {}, {}),
+            'gatherv': Table('none', '', '', {}, {}, {}),
+            'scatter': Table('none', '', '', {}, {}, {}),
+            'scatterv': Table('none', '', '', {}, {}, {}),
+            'allgather': Table('total_msg_size', '', '', {'recursive_doubling': ('comm_size=pow2',)}, {'k_brucks': ('k=2',), 'recexch_doubling': ('k=2', 'single_phase_recv=0'), 'recexch_halving': ('k=2', 'single_phase_recv=0')}, {}),
+            'allgatherv': Table('none', '', '', {'recursive_doubling': ('comm_size=pow2',)}, {}, {}),
+            'alltoall': Table('avg_msg_size', 'is_sendbuf_inplace=no', '', {'pairwise_sendrecv_replace': ('is_sendbuf_inplace=yes',)}, {'k_brucks': ('k=2',)}, {}),
+            'alltoallv': Table('none', '', '', {'pairwise_sendrecv_replace': ('is_sendbuf_inplace=yes',), 'scattered': ('is_sendbuf_inplace=no',)}, {}, {}),
+            'alltoallw': Table('none', '', '', {'pairwise_sendrecv_replace': ('is_sendbuf_inplace=yes',), 'scattered': ('is_sendbuf_inplace=no',)}, {}, {}),
+            'reduce': Table('avg_msg_size', '', 'gamma', {'smp': ('is_commutative=yes', 'comm_hierarchy=parent'), 'reduce_scatter_gather': ('is_op_built_in=yes', 'count>=pow2')}, {}, {}),
+            'allreduce': Table('avg_msg_size', '', 'beta', {'smp': ('is_commutative=yes', 'comm_hierarchy=parent'), 'recursive_multiplying': ('is_commutative=yes',), 'reduce_scatter_allgather': ('is_op_built_in=yes', 'count>=pow2'), 'ring': ('is_commutative=yes',), 'k_reduce_scatter_allgather': ('is_commutative=yes',)}, {'recursive_multiplying': ('k=2',), 'tree': ('tree_type=knomial_1', 'k=2', 'chunk_size=0', 'buffer_per_child=0'), 'recexch': ('k=2', 'single_phase_recv=0'), 'k_reduce_scatter_allgather': ('k=2', 'single_phase_recv=0')}, {'tree': (4, 3)}),
+            'reduce_scatter': Table('none', '', '', {'noncommutative': ('comm_size=pow2', 'is_block_regular=yes'), 'pairwise': ('is_commutative=yes',), 'recursive_halving': ('is_commutative=yes',)}, {}, {}),
+            'reduce_scatter_block': Table('total_msg_size', '', '', {'noncommutative': ('comm_size=pow2',), 'pairwise': ('is_commutative=yes',), 'recursive_halving': ('is_commutative=yes',)}, {}, {}),
+            'exscan': Table('none', '', '', {}, {}, {}),
         },
     ),
     'intel': Library(

@@ -54,11 +54,11 @@ def write_mpich(
     groups, refused = by_size(choices, comms, called)
     known = library_of(library)
     tables = read_library(Path(module)) if module and known and known[1] <= READ else None
-    if tables is None:
+    if tables is None or known is None:
         return _variables(groups, refused, library, comms, called)
     in_tables = {group: those for group, those in groups.items() if group[0] in TABLES}
     others = {group: those for group, those in groups.items() if group[0] not in TABLES}
-    rules = _tables(in_tables, refused, tables, called)
+    rules = _tables(in_tables, refused, tables, known[1], called)
     rest = _variables(others, rules.refused, library, comms, called)
     return RuleSet(rules.files, {**rules.variables, **rest.variables}, rules.kept + rest.kept, rest.refused)
 
@@ -98,7 +98,11 @@ def _variables(
 
 
 def _tables(
-    groups: Mapping[Group, Sorted], refused: list[tuple[Choice, str]], library: Library, called: Called
+    groups: Mapping[Group, Sorted],
+    refused: list[tuple[Choice, str]],
+    library: Library,
+    version: tuple[int, int],
+    called: Called,
 ) -> RuleSet:
     """Return the tables with a rule for each choice that one can name."""
     rules = RuleSet(refused=refused)
@@ -106,6 +110,8 @@ def _tables(
     for (collective, size), group in sorted(groups.items()):
         for choice in group.choices:
             reason = missing(library, collective, size, choice.candidate.name)
+            if not reason and version < TABLES[collective].since.get(choice.candidate.name, (0, 0)):
+                reason = "the tables of this MPICH do not take the parameters of this algorithm"
             is_one = TABLES[collective].bytes != "none" or is_for_all_calls(collective, group, called, size)
             if not reason and not is_one:
                 reason = "the table compares no message size here, and not all sizes have this choice"
