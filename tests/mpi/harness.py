@@ -143,6 +143,11 @@ class Mpi:
         return found[0]
 
     @property
+    def major(self) -> int:
+        """The first number of the version."""
+        return int(self.release.partition(".")[0])
+
+    @property
     def known(self) -> bool:
         """Whether the tests were written for this release."""
         return self.release.startswith(_KNOWN_RELEASES.get(self.name, "none is"))
@@ -168,6 +173,10 @@ class Mpi:
         MPICH's launcher may kill the other ranks before it receives that code; then it returns a code of its own.
         """
         return {*of_ranks, *((0, 1, 9, 15, 255) if self.hydra else ())}
+
+    def may_have_failed(self, code: int) -> bool:
+        """Return whether the launch of a program that is killed may end with this code: MPICH 4.2's launcher may return 0."""
+        return code != 0 or self.hydra
 
     def fails_by_itself(self, plain: Result) -> bool:
         """Return whether a program fails without commlens, on a release for which the tests were not written."""

@@ -66,7 +66,7 @@ def test_the_algorithm_open_mpi_was_told_to_use_is_named(
 
 def test_messages_with_a_tag_of_their_own_belong_to_the_call_that_sends_them(mpi: Mpi) -> None:
     """Open MPI's sparbit sends with tags of the range of non-blocking collectives, the same ones for calls of all sizes."""
-    if mpi.name != "openmpi5":
+    if mpi.family != "openmpi" or mpi.major < 5:
         pytest.skip("Open MPI has sparbit since release 5")
     told = ["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", "coll_tuned_allgather_algorithm", "7"]
     program = mpi.compile(ROOT / "bench" / "blocks.c")
@@ -107,13 +107,13 @@ def test_all_to_alls_that_send_the_same_messages_are_told_apart(
     alike = "ambiguous: pairwise or bruck (radix 2)"
     assert found["MPI_Alltoall", 3] == (name if name in ("linear", "linear_sync") else alike)
     assert [found["MPI_Alltoall", ranks] for ranks in range(4, 17)] == [name] * 13
-    if name_v == "pairwise" and mpi.name != "openmpi":
+    if name_v == "pairwise" and mpi.major >= 5:
         name_v = "pairwise_with_self"  # since Open MPI 5
     assert [found["MPI_Alltoallv", ranks] for ranks in range(3, 17)] == [name_v] * 14
 
 
 def test_a_persistent_collective_is_modelled_as_often_as_it_was_started(mpi: Mpi) -> None:
-    if mpi.name == "openmpi":
+    if mpi.family == "openmpi" and mpi.major < 5:
         pytest.skip("Open MPI 4 has no persistent collectives")
     result = mpi.run(5, [mpi.compile("algorithms.c"), "bcast_init", "200", "3"])
     assert result.rc == 0, result

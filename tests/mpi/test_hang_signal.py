@@ -164,7 +164,7 @@ def test_without_the_option_the_signal_is_the_programs(mpi: Mpi, case: str, valu
     if case != "ends":
         assert under.rc == plain.rc
     else:
-        assert plain.rc != 0
+        assert mpi.may_have_failed(plain.rc), plain
         # MPICH's launcher combines the statuses of the ranks; one that it ends itself may add a 1.
         ended = (signal.SIGUSR2, signal.SIGUSR2 | 1) if mpi.hydra else ()
         assert under.rc in mpi.codes(plain.rc, *ended)

@@ -76,7 +76,7 @@ def test_the_values_of_a_killed_job_are_recovered(mpi: Mpi) -> None:
     where = mpi.fresh("killed")
     env = {"COMMLENS_METRIC_SERIES": "64", "COMMLENS_ARENA_DIR": str(where)}
     result = mpi.run(RANKS, [program(mpi), "killed"], env, profile=where / "x.db", cwd=where, once=True)
-    assert result.rc != 0
+    assert mpi.may_have_failed(result.rc), result
     recovered = where / "recovered.db"
     commlens("recover", where, "-o", recovered, cwd=where)
     profile = Profile(recovered)

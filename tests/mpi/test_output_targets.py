@@ -149,6 +149,11 @@ def test_a_mode_that_lets_others_write_is_refused(mpi: Mpi) -> None:
     assert stat.S_IMODE(result.profile.stat().st_mode) & 0o022 == 0
 
 
+def without_ucx(printed: str) -> list[str]:
+    """Return the lines of the program: newer UCX says that it misses the file with the number of the boot."""
+    return [line for line in printed.splitlines() if "UCX  ERROR failed to get boot id" not in line]
+
+
 def test_without_proc(mpi: Mpi, tmp_path: Path) -> None:
     """commlens-run took Open MPI for one it was not built for."""
     if os.geteuid() != 0:
@@ -171,7 +176,7 @@ def test_without_proc(mpi: Mpi, tmp_path: Path) -> None:
         pytest.skip(f"{mpi.name} does not start without /proc")
     done = run(f"{mpi.runner} {plain}", str(ours))
     print(done.stderr)
-    assert done.stdout == "130\n130\n", done
+    assert without_ucx(done.stdout) == ["130", "130"], done
     assert without_summary(done.stderr) == [
         f"commlens: profile of 1 rank in {tmp_path}/{name}.db" for name in (plain.name, ours.name)
     ]
@@ -187,7 +192,7 @@ def test_without_proc(mpi: Mpi, tmp_path: Path) -> None:
         ["unshare", "-m", "bash", "-c", f'mount -t tmpfs none /proc; python3 -c "{code}"'],
         env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert done.stdout == "130\n", done
+    assert without_ucx(done.stdout) == ["130"], done
     assert re.fullmatch(
         "commlens: cannot find the libraries beside commlens-run: /proc is not mounted; running unprofiled\n",
         done.stderr,

@@ -43,7 +43,7 @@ def told(profile: Profile, kind: str, where: str = "1") -> Sums:
 def run(mpi: Mpi, case: str, env: dict[str, str], n: int = RANKS) -> Result:
     """Run a case of peer_cases.c that ends well."""
     # Without commlens, too, Open MPI 4.1.4 fails at times where many windows are made with osc/rdma.
-    known = {"OMPI_MCA_osc": "^rdma"} if mpi.name == "openmpi" else {}
+    known = {"OMPI_MCA_osc": "^rdma"} if mpi.family == "openmpi" and mpi.major < 5 else {}
     result = mpi.run(n, [mpi.compile("peer_cases.c"), case], {**known, **env}, timeout=180)
     assert result.rc == 0, result
     result.open().check()
@@ -169,6 +169,8 @@ def test_neighbourhood_collectives(mpi: Mpi, env: dict[str, str]) -> None:
 
 def test_what_is_never_received(mpi: Mpi) -> None:
     """The sender counts it, whether it tried to cancel it or not."""
+    if mpi.family == "mpich" and not mpi.known:
+        pytest.skip("MPICH 4.1 and later may end a program that has not received all messages")
     result = run(mpi, "unreceived", P2P, 3)
     sent = said(result, "sent")
     assert told(result.open(), "sent") == sent

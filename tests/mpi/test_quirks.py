@@ -24,6 +24,11 @@ def run(mpi: Mpi, case: str, n: int = 2) -> Profile:
     return profile
 
 
+def is_told_by_the_launcher(mpi: Mpi) -> bool:
+    """Return whether MPI_INFO_ENV has what the launcher started, which is commlens-run."""
+    return mpi.family == "openmpi" and mpi.major >= 5
+
+
 def test_callbacks_of_finalize_that_communicate(mpi: Mpi) -> None:
     """They come before we wait for the other ranks; calls in them are inside MPI_Finalize."""
     profile = run(mpi, "goodbye")
@@ -54,6 +59,8 @@ def test_a_fiber_that_is_left_for_good(mpi: Mpi) -> None:
 
 
 def test_what_the_program_is_told_about_itself(mpi: Mpi) -> None:
+    if is_told_by_the_launcher(mpi):
+        pytest.skip("Open MPI 5 takes it from its launcher (docs/guide/libraries.md)")
     run(mpi, "told", 1)
 
 
@@ -108,7 +115,10 @@ def test_a_program_in_the_current_directory(mpi: Mpi, tmp_path: Path) -> None:
         pytest.skip("only Open MPI's launcher finds programs there")
     (tmp_path / "quirks").symlink_to(mpi.compile("quirks.c", None, "-lm"))
     result = mpi.run(1, ["quirks", "told"], cwd=tmp_path)
-    assert (result.rc, result.lines[:2]) == (0, ["argv: told", "command: quirks"]), result
+    told = ["argv: told", "command: quirks"]
+    if is_told_by_the_launcher(mpi):
+        told = ["argv: quirks told", f"command: {mpi.runner}"]
+    assert (result.rc, result.lines[:2]) == (0, told), result
 
 
 def test_libraries_are_loaded_while_mpi_is_called(mpi: Mpi) -> None:

@@ -43,14 +43,18 @@ def test_a_program_sees_the_procedures_its_library_has(mpi: Mpi, mode: str) -> N
 def test_what_isendrecv_receives_is_not_in_its_status(mpi: Mpi) -> None:
     """The reason why it is not counted (docs/bytes.md): MPICH and its kin leave the status as it was.
 
-    If this fails for a release, its received bytes can be counted.
+    MPICH 4.2 writes that of another message at times. If this fails for a release, its received bytes can be counted.
     """
     if mpi.name == "openmpi":
         pytest.skip("Open MPI 4.1 does not have it")
     done = mpi.run(2, [mpi.compile("isendrecv_status.c")], mode="off")
     assert done.rc == 0, done
-    right = 3 if mpi.family == "openmpi" else 0
-    assert done.lines == [f"{right} of 3 are right"] * 2
+    if mpi.family == "openmpi":
+        assert done.lines == ["3 of 3 are right"] * 2
+    elif mpi.release.startswith("4.2"):
+        assert "3 of 3 are right" not in done.lines
+    else:
+        assert done.lines == ["0 of 3 are right"] * 2
 
 
 def test_newer_procedures_are_measured(mpi: Mpi) -> None:
