@@ -52,6 +52,9 @@ INDEX_BYTES = 1 << 20
 """The hash maps in which it looks strata and channels up come on top."""
 SLACK_BYTES = 1 << 20
 """The peak of two runs without samples differs by up to half of this."""
+FEWEST = (
+    12  # samples of many calls that are left where the memory is used up (docs/decisions/0024-waiting.md)
+)
 ALL_OF = 64
 """Of so many communicators of one line all are sampled."""
 
@@ -365,8 +368,10 @@ def test_a_member_that_has_used_up_its_memory_has_some_samples_in_common_with_ot
         row, truth = split(profile, "kept", op), traces.truth(KEPT, kind)
         assert 4 <= row["samples"] <= row["collectives"] == truth.calls == number
         (share,) = (one for one in found if one["operation"] == op)
-        # Of so few samples, one in which a rank lost its processor counts much: the interval is wide.
-        low, high = share["share_low"] - TOLERANCE, share["share_high"] + TOLERANCE
+        # Of so few samples, one in which a rank lost its processor counts much: the interval is wide. What ranks lost in
+        # calls without a sample is in the trace only.
+        tolerance = TOLERANCE + truth.without_processor / truth.time
+        low, high = share["share_low"] - tolerance, share["share_high"] + tolerance
         assert low <= truth.waiting / truth.time <= high, share
         assert awaited(profile, "kept", op) == 0
     assert split(profile, "kept", "MPI_Barrier")["samples"] < number
@@ -381,12 +386,15 @@ def test_a_member_that_has_used_up_its_memory_has_some_samples_in_common_with_ot
 # -- jobs that are killed ---------------------------------------------------------------------------------------------
 
 
-def killed(mpi: Mpi, moment: float) -> Path:
-    """Kill all ranks of a job after so many seconds; recover its profile while child processes of theirs live on."""
+def killed(mpi: Mpi, moment: float, late_us: int = 100) -> Path:
+    """Kill all ranks of a job after so many seconds; recover its profile while child processes of theirs live on.
+
+    late_us : how late a rank is for each call
+    """
     folder = folder_of(mpi)
     command, environment = mpi.prepare(
         2,
-        [mpi.compile("lifetimes.c"), folder / "traces", "endless", "100"],
+        [mpi.compile("lifetimes.c"), folder / "traces", "endless", str(late_us)],
         {"COMMLENS_ARENA_DIR": str(folder / "arenas")},
         folder / "profile.db",
     )
@@ -438,7 +446,7 @@ def test_killed_jobs_have_the_waiting_until_then(mpi: Mpi, nth: int) -> None:
         if begun < 256:
             assert truth.calls <= row["samples"] <= begun, row
             assert row["waiting_ns"] == pytest.approx(truth.waiting, abs=truth.tolerance)
-        assert row["samples"] >= truth.calls // 8, row
+        assert row["samples"] >= min(truth.calls, FEWEST), row
         tolerance = TOLERANCE + truth.without_processor / truth.time
         assert row["waiting_ns"] / row["time_ns"] == pytest.approx(truth.waiting / truth.time, abs=tolerance)
         of_freed = profile.rows(
@@ -480,7 +488,8 @@ class Chunks(NamedTuple):
 
 def test_a_rank_killed_while_it_removes_samples_has_none_twice(mpi: Mpi) -> None:
     """What it has removed is unsplit; what it has copied, and not removed, counts once."""
-    folder = killed(mpi, 0.05)
+    # So few calls that all are sampled: where the memory is used up, one rank may have the samples of every other call.
+    folder = killed(mpi, 0.05, late_us=2000)
     before = Profile(folder / "recovered.db")
     path = min((folder / "arenas").glob("*.arena"))
     arena = bytearray(path.read_bytes())
