@@ -52,9 +52,8 @@ INDEX_BYTES = 1 << 20
 """The hash maps in which it looks strata and channels up come on top."""
 SLACK_BYTES = 1 << 20
 """The peak of two runs without samples differs by up to half of this."""
-FEWEST = (
-    12  # samples of many calls that are left where the memory is used up (docs/decisions/0024-waiting.md)
-)
+FEWEST = 12
+"""So many samples a stratum keeps where the memory is used up (docs/decisions/0024-waiting.md)."""
 ALL_OF = 64
 """Of so many communicators of one line all are sampled."""
 
