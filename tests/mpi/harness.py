@@ -148,6 +148,11 @@ class Mpi:
         return int(self.release.partition(".")[0])
 
     @property
+    def is_open_mpi_4(self) -> bool:
+        """Whether this is Open MPI before release 5."""
+        return self.family == "openmpi" and self.major < 5
+
+    @property
     def known(self) -> bool:
         """Whether the tests were written for this release."""
         return self.release.startswith(_KNOWN_RELEASES.get(self.name, "none is"))

@@ -134,7 +134,7 @@ class Hosts:
             how += ["-localhost", "127.0.0.1", "-hosts", places]
             network = {"UCX_NET_DEVICES": "lo"}
         else:
-            is_4 = mpi.major < 5
+            is_4 = mpi.is_open_mpi_4
             how = ["--mca", "plm_rsh_agent"] if is_4 else ["--prtemca", "plm_ssh_agent"]
             how += [str(self._remote_shell), "--map-by", f"ppr:{self.ranks}:node", "--host", places]
             network = {

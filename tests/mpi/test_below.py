@@ -80,7 +80,7 @@ def test_every_pair_has_the_messages_that_the_monitoring_component_counts(
     if (pml, kind) == ("ucx", "rma"):
         pytest.skip("windows over UCX do not use messages, and Open MPI's own component fails with them")
     command: list[str | Path] = [openmpi.compile("below.c"), kind]
-    env = {"OMPI_MCA_osc": "^rdma"} if openmpi.major < 5 else {}  # which fails at times, also without us
+    env = {"OMPI_MCA_osc": "^rdma"} if openmpi.is_open_mpi_4 else {}  # which fails at times, also without us
     alone = openmpi.fresh("monitor")
     # What is sent does not depend on the layer below, and the component fails over UCX at persistent requests.
     plain = openmpi.run(
@@ -121,7 +121,7 @@ CALLED = {
 def test_messages_of_collectives_belong_to_the_procedure_that_caused_them(
     openmpi: Mpi, n: int, kind: str
 ) -> None:
-    if kind == "persistent" and openmpi.major < 5:
+    if kind == "persistent" and openmpi.is_open_mpi_4:
         pytest.skip("Open MPI 4 has no persistent collectives")
     profile = openmpi.run(n, [openmpi.compile("below.c"), kind], ALL).open()
     called = set(

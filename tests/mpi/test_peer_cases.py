@@ -43,7 +43,7 @@ def told(profile: Profile, kind: str, where: str = "1") -> Sums:
 def run(mpi: Mpi, case: str, env: dict[str, str], n: int = RANKS) -> Result:
     """Run a case of peer_cases.c that ends well."""
     # Without commlens, too, Open MPI 4.1.4 fails at times where many windows are made with osc/rdma.
-    known = {"OMPI_MCA_osc": "^rdma"} if mpi.family == "openmpi" and mpi.major < 5 else {}
+    known = {"OMPI_MCA_osc": "^rdma"} if mpi.is_open_mpi_4 else {}
     result = mpi.run(n, [mpi.compile("peer_cases.c"), case], {**known, **env}, timeout=180)
     assert result.rc == 0, result
     result.open().check()

@@ -141,7 +141,7 @@ def test_fortran_and_python_have_the_same_pairs(mpi: Mpi, pattern: str) -> None:
 @pytest.mark.parametrize("n", [2, 5, 16])
 def test_one_sided_traffic_is_told_by_its_origin(mpi: Mpi, n: int) -> None:
     # Without commlens, too, Open MPI 4.1.4 fails at times where many windows are made with osc/rdma.
-    env = {"OMPI_MCA_osc": "^rdma"} if mpi.family == "openmpi" and mpi.major < 5 else {}
+    env = {"OMPI_MCA_osc": "^rdma"} if mpi.is_open_mpi_4 else {}
     result = mpi.run(n, [mpi.compile("traffic.c"), "one-sided"], env=env, timeout=180)
     assert result.rc == 0, result
     written: Counter[tuple[str, int, int, str]] = Counter()

@@ -19,7 +19,7 @@ CASES = (
 @pytest.mark.parametrize("case", [*CASES, "persistent"])
 def test_waiting_and_the_late_rank_are_those_of_a_trace(mpi: Mpi, case: str, ranks: int) -> None:
     """Every operation is sampled, because there are few."""
-    if case == "persistent" and mpi.family == "openmpi" and mpi.major < 5:
+    if case == "persistent" and mpi.is_open_mpi_4:
         pytest.skip("Open MPI 4 has no persistent collectives")
     truth, profile = run(mpi, PROGRAM, ranks, case)
     found = read(profile)
