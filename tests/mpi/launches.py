@@ -176,9 +176,12 @@ def _remove_all_but(before: Sequence[Path], cwd: Path, profile: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-_CALLED_UNLOADED = re.compile(r"Failing at address: 0x[0-9a-f]+6f0$", re.MULTILINE)
+_CALLED_UNLOADED = re.compile(
+    r"(Failing at address: |address not mapped to object at address )0x[0-9a-f]+6f0\)?$", re.MULTILINE
+)
 """In Open MPI 4.1.4, MPI_Finalize unloads mca_pmix_ext3x.so while a PMIx event may still be pending. The progress thread of
-Open MPI then calls process_event() at 0x56f0 of that library. commlens has no thread there."""
+Open MPI then calls process_event() at 0x56f0 of that library. commlens has no thread there. Once Open MPI has loaded UCX,
+as it does for a window, UCX reports the address, not Open MPI."""
 
 
 _REMOVED_MEANWHILE = "A call to mkdir was unable to create the desired directory"

@@ -33,6 +33,7 @@ from pathlib import Path
 import pytest
 from build_once import PATIENCE
 from harness import BUILD, ROOT, Mpi
+from launches import called_unloaded
 from profile_rows import Profile
 
 USERS = {"root": 0, "alice": 54321, "mallory": 54322}
@@ -306,9 +307,18 @@ class Strangers:
         cwd: str | Path | None = None,
         mode: str = "run",
     ) -> subprocess.CompletedProcess[str]:
-        """Run an MPI job as `user`, with the program argv[0] that `mpi` has compiled, and wait for its end."""
+        """Run an MPI job as `user`, with the program argv[0] that `mpi` has compiled, and wait for its end.
+
+        It is run again without what it left beside `profile` if Open MPI ended it: see called_unloaded().
+        """
         command, environment = self.prepare(mpi, ranks, argv, profile, env, mode)
-        return self.run(user, command, env=environment, cwd=cwd)
+        before = self.listing(profile.parent)
+        done = self.run(user, command, env=environment, cwd=cwd)
+        if called_unloaded(done.returncode, done.stderr):
+            left = [profile.parent / name for name in self.listing(profile.parent) if name not in before]
+            self.do("root", 'rm -rf "$@"', *left)
+            done = self.run(user, command, env=environment, cwd=cwd)
+        return done
 
     def killed_job(
         self,

@@ -50,6 +50,11 @@ def check_repeated(result: Result | None, said: list[warnings.WarningMessage], t
             "echo '[node:1] Failing at address: 0x7f01e0c856f0' >&2; exit 139",
             "Open MPI called what it had unloaded",
         ),
+        (
+            "echo '[node:1 :0:2] Caught signal 11 (Segmentation fault: address not mapped to object at address"
+            " 0x7f01e0c856f0)' >&2; exit 139",
+            "Open MPI called what it had unloaded",
+        ),
     ],
 )
 def test_a_fault_of_the_launcher_is_a_warning(tmp_path: Path, where: Path, fault: str, text: str) -> None:
