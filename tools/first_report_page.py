@@ -29,8 +29,7 @@ ends with the first report. The commands are those of the [guide](../guide/insta
 
 A user without rights cannot install Python, MPI or a compiler. What an administrator installs for them is marked; a
 cluster usually has it already. The job is a Python program with 2 ranks. Times are in seconds, with Debian's mirror and
-PyPI at this machine's speed of download. Ubuntu was not tried, because no
-registry at hand has its packages.
+PyPI at this machine's speed of download. Ubuntu was not tried, because no registry at hand has its packages.
 
 """
 
@@ -63,9 +62,10 @@ def main(results: Path, page: Path) -> None:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     text = [
         HEAD,
-        f"Machine: {os.cpu_count()} processors, {memory:.0f} GiB of memory, and other work on it: the load is the load average\n"
-        'of that time. A quiet machine is faster. "(cache)": most files that were compiled came from the cache of an\n'
-        "earlier compilation, so that only the other steps show what they take. What is not in the table was not run.\n",
+        f"Machine: {os.cpu_count()} processors, {memory:.0f} GiB of memory. The load is the load average of that time; well above\n"
+        'the number of processors, other work made the times longer. "(cache)": most files that were compiled came from the\n'
+        "cache of an earlier compilation, so that only the other steps show what they take. What is not in the table was not\n"
+        "run.\n",
     ]
     summary = ["\n| system | who | way | to the first report | load | commit |\n|---|---|---|--:|--:|---|\n"]
     sections = []
