@@ -9,6 +9,7 @@ does.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import os
@@ -63,10 +64,12 @@ def run(
 def _server(of: int) -> subprocess.Popen[bytes]:  # noqa: ARG001
     """Start the process of a process; it ends with that one, and a fork of that one has its own."""
     environment = {**os.environ, "PYTHONPATH": str(PYTHON), "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, __file__], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
+    atexit.register(process.__exit__, None, None, None)
+    return process
 
 
 def serve() -> None:
