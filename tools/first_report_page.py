@@ -62,9 +62,9 @@ def main(results: Path, page: Path) -> None:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     text = [
         HEAD,
-        f"Machine: {os.cpu_count()} processors, {memory:.0f} GiB of memory. The load is the load average of that time; well above\n"
-        'the number of processors, other work made the times longer. "(cache)": most files that were compiled came from the\n'
-        "cache of an earlier compilation, so that only the other steps show what they take. What is not in the table was not\n"
+        f"Machine: {os.cpu_count()} processors, {memory:.0f} GiB of memory. The load is the load average at that time. Where it\n"
+        'is well above the number of processors, other work made the times longer. "(cache)": most object files came from the\n'
+        "cache of an earlier compilation, so that the time of the compilation says nothing. What is not in the table was not\n"
         "run.\n",
     ]
     summary = ["\n| system | who | way | to the first report | load | commit |\n|---|---|---|--:|--:|---|\n"]

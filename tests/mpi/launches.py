@@ -180,9 +180,9 @@ _CALLED_UNLOADED = re.compile(
     r"(Failing at address: |address not mapped to object at address )0x[0-9a-f]+6f0\)?$", re.MULTILINE
 )
 """In Open MPI 4.1.4, MPI_Finalize unloads mca_pmix_ext3x.so while a PMIx event may still be pending. The progress thread of
-Open MPI then calls process_event() at 0x56f0 of that library. commlens has no thread there. The event is one of MPI_Init
-(PMIX_MODEL_DECLARED), so that only programs that end at once are affected. Once Open MPI has loaded UCX, as it does for a
-window, UCX reports the address, not Open MPI."""
+Open MPI then calls process_event() at 0x56f0 of that library. commlens has no thread there. MPI_Init causes
+the event (PMIX_MODEL_DECLARED), so only programs that end soon after MPI_Init are affected. In a process that has loaded
+UCX, for example to create a window, UCX's signal handler prints the address, not Open MPI's."""
 
 
 _REMOVED_MEANWHILE = "A call to mkdir was unable to create the desired directory"

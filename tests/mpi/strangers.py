@@ -309,7 +309,7 @@ class Strangers:
     ) -> subprocess.CompletedProcess[str]:
         """Run an MPI job as `user`, with the program argv[0] that `mpi` has compiled, and wait for its end.
 
-        It is run again without what it left beside `profile` if Open MPI ended it: see called_unloaded().
+        If it crashed as called_unloaded() describes, what it left in the folder of `profile` is removed and it is run again.
         """
         command, environment = self.prepare(mpi, ranks, argv, profile, env, mode)
         before = self.listing(profile.parent)

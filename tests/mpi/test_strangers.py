@@ -75,8 +75,8 @@ def test_users_run_jobs(place: Strangers, mpi: Mpi) -> None:
     assert "2 of 2 ranks" in place.commlens("mallory", "recover", "-o", "x.db").stdout
 
 
-def test_a_job_that_open_mpi_has_ended_is_run_again(place: Strangers, one_mpi: Mpi) -> None:
-    """With what was there before, and without what the first run left."""
+def test_a_job_that_open_mpi_crashed_is_run_again(place: Strangers, one_mpi: Mpi) -> None:
+    """The second run finds the files from before the first run, and none that the first run left."""
     place.write("alice", place.shared / "before", "1")
     crash = 'echo "Failing at address: 0x7f01e0c856f0" >&2; exit 139'
     line = f'ls "$1"; [ -e ~/ran ] && exit; touch ~/ran "$1/left"; {crash}'
